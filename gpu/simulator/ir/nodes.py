@@ -16,7 +16,6 @@ import numpy as np
 from gpu.base.errors import SourcePosition
 from gpu.simulator.types import VOID, Pointer, Scalar, Type
 
-
 Scope = Literal["block", "cluster", "device", "system"]
 """The threads to which a fence or a strong access applies: those of the same block, cluster, device, or all."""
 

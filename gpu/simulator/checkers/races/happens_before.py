@@ -1,4 +1,4 @@
-"""Happens-before order of accesses: by barriers, by `__syncwarp`, and by fences with atomics between blocks.
+"""Happens-before order of accesses: by barriers, by `__syncwarp`, and by synchronization through memory.
 
 Time is the number of the next event. An access is an event: event `e` happened before a barrier that was passed at
 time `t` if `e < t`.
@@ -15,7 +15,10 @@ import numpy.typing as npt
 
 from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
+from gpu.simulator.checkers.races.synchronization import Synchronization
+from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, Snapshot, build_snapshot
 from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.ir import Scope
 
 Array = npt.NDArray[Any]
 
@@ -24,44 +27,9 @@ _NEVER = np.iinfo(np.int64).max
 _FIRST = 1
 
 
-# The number of fences kept per group: a thread may publish several values one after the other, such as a block's sum
-# and then its prefix sum.
-_MAX_FENCES = 4
-
 # The most `__syncwarp` calls by which lanes can be ahead of the others of their warp.
 _MAX_PENDING_SYNCS = 32
 _ALL_LANES = (1 << WARP) - 1
-
-
-class _FenceHistory:
-    """The times of fences by groups of threads, and up to which event each fence covers the group's accesses.
-
-    A group is a thread, a warp or a block. The last few fences are kept, newest first.
-    """
-
-    def __init__(self, threads: int, size: int) -> None:
-        self.group_size = size
-        self._fence_times = np.zeros((_MAX_FENCES, threads // size), np.int64)
-        self._event_limits = np.full_like(self._fence_times, _FIRST)
-
-    def add(self, threads: Array, time: int, event_limits: Array) -> None:
-        groups, inverse = np.unique(threads // self.group_size, return_inverse=True)
-        latest = np.full(groups.size, _FIRST, np.int64)
-        np.maximum.at(latest, inverse, event_limits)
-        # A fence that covers no more events than an earlier one must not replace the earlier time.
-        new = latest > self._event_limits[0, groups]
-        groups = groups[new]
-        for kept, newest in ((self._event_limits, latest[new]), (self._fence_times, time)):
-            kept[1:, groups] = kept[:-1, groups]
-            kept[0, groups] = newest
-
-    def find_fence_time(self, threads: Array, events: Array) -> Array:
-        """Return the time of the first fence that covers each event."""
-        groups = threads // self.group_size
-        times = np.full(groups.size, _NEVER)
-        for fenced, upto in zip(self._fence_times, self._event_limits, strict=True):
-            times = np.where(upto[groups] > events, fenced[groups], times)
-        return times
 
 
 @dataclass(frozen=True)
@@ -78,8 +46,8 @@ class VectorClock:
         The time of the last barrier of its block.
     warp : array of int64
         For each lane of its warp, the time up to which that lane's events are ordered before.
-    has_acquired : bool
-        Whether it has read data published by another block; from then on all earlier events of other blocks count.
+    acquired : AcquiredClock or None
+        What it has acquired from other threads.
     """
 
     thread: int
@@ -87,7 +55,7 @@ class VectorClock:
     threads_per_block: int
     barrier: int
     warp: Array
-    has_acquired: bool
+    acquired: AcquiredClock | None
 
     def includes(self, threads: Array, events: Array) -> Array:
         """Return whether events of some threads happen before."""
@@ -96,8 +64,8 @@ class VectorClock:
         included: Array = in_block & (events < self.barrier)
         included |= in_warp & (events < self.warp[threads % WARP])
         included |= (threads == self.thread) & (events < self.time)
-        if self.has_acquired:
-            included |= ~in_block & (events < self.time)
+        if self.acquired is not None:
+            included |= self.acquired.includes(threads, events, self.threads_per_block)
         return included
 
 
@@ -130,6 +98,14 @@ class _ClusterTimes:
         self.arrival_counts[lanes] += 1
         self._times[self.arrival_counts[lanes] % 3, lanes] = time
 
+    def find_times(self, lane: int, others: Array) -> Array:
+        """Return the times up to which events of `others` happen before the current point of a lane."""
+        passed = self.pass_counts[lane]
+        if passed == 0:
+            return np.zeros(others.size, np.int64)
+        times: Array = np.where(self.arrival_counts[others] < passed, _NEVER, self._times[passed % 3, others])
+        return times
+
     def are_ordered_before(self, lanes: Array, others: Array, events: Array) -> Array:
         """Return whether events of `others` happen before the current point of `lanes`.
 
@@ -148,20 +124,16 @@ class HappensBefore:
     """
 
     def __init__(self) -> None:
-        self._fence_histories: list[_FenceHistory] = []
-        # For each thread, the time of its first fence: its own, or that of a thread it has since synchronized with.
-        self._fence_times: Array | None = None
+        self.synchronization = Synchronization()
 
     def batch_begins(self, batch: BlockBatch) -> None:
         """Reset the state for blocks that have passed no barrier."""
         geometry = batch.geometry
         self._threads_per_block = geometry.lanes_per_block
-        self._thread_count = math.prod(batch.grid) * self._threads_per_block
         self.first_thread = batch.first * self._threads_per_block
         self._shape = (geometry.blocks, self._threads_per_block)
         self._barrier = np.full(geometry.blocks, _FIRST, np.int64)
         self._warp_time = np.full(geometry.lanes, _FIRST, np.int64)
-        self._access_times = np.full(geometry.lanes, _FIRST, np.int64)
         self._warp_clocks: Array | None = None
         # Vector clocks by mbarriers: of each lane over the lanes of its cluster, and of the lanes that arrived in each
         # phase of an mbarrier.
@@ -173,7 +145,7 @@ class HappensBefore:
         self._lanes_per_cluster = batch.cluster_blocks * self._threads_per_block
         self._cluster_times = _ClusterTimes(geometry.lanes) if batch.cluster_blocks > 1 else None
         self._thread_bits = _warp_bits(geometry.thread_mask.bits)
-        self._acquire_times: Array | None = None
+        self.synchronization.batch_begins(batch, math.prod(batch.grid))
         self._waiting: dict[tuple[int, int], list[_PartialSync]] = {}
         self.has_barriers = False
         self.has_warp_times = False
@@ -184,13 +156,7 @@ class HappensBefore:
         self._barrier[passed] = time
         self._waiting.clear()
         self.has_barriers = True
-        if self._acquire_times is not None:
-            rows = self._acquire_times.reshape(self._shape)
-            rows[passed] = rows[passed].max(axis=1, keepdims=True)
-        if self._fence_times is not None:
-            fence_times = self._fence_times[self.first_thread : self.first_thread + mask.bits.size].reshape(self._shape)
-            met = passed & (fence_times < _NEVER).any(axis=1)
-            fence_times[met] = np.minimum(fence_times[met], time)
+        self.synchronization.join_blocks(passed)
         if self._cluster_times is not None:
             rows = self._cluster_times.pass_counts.reshape(self._shape)
             rows[passed] = rows[passed].max(axis=1, keepdims=True)
@@ -209,6 +175,7 @@ class HappensBefore:
         """Record that lanes pass their clusters' barriers."""
         if self._cluster_times is not None:
             self._cluster_times.pass_counts[mask.lanes] = self._cluster_times.arrival_counts[mask.lanes]
+            self.synchronization.join_cluster(mask.lanes)
 
     def warp_barrier(self, time: int, mask: LaneMask, member_mask: Any, exited_mask: LaneMask | None) -> None:
         """Record a `__syncwarp`.
@@ -250,19 +217,7 @@ class HappensBefore:
             merged = np.zeros((group.max() + 1, self._lanes_per_cluster), np.int64)
             np.maximum.at(merged, group, self._cluster_clocks[lanes])
             self._cluster_clocks[lanes] = merged[group]
-        if self._fence_times is not None:
-            _, group = np.unique((warps << WARP) | groups, return_inverse=True)
-            fence_times = self._fence_times[self.first_thread + lanes]
-            fenced = np.zeros(lanes.size, bool)
-            np.logical_or.at(fenced, group, fence_times < _NEVER)
-            self._fence_times[self.first_thread + lanes] = np.where(
-                fenced[group], np.minimum(fence_times, time), fence_times
-            )
-        if self._acquire_times is not None:
-            _, group = np.unique((warps << WARP) | groups, return_inverse=True)
-            latest = np.zeros(lanes.size, np.int64)
-            np.maximum.at(latest, group, self._acquire_times[lanes])
-            self._acquire_times[lanes] = latest[group]
+        self.synchronization.join_lanes(lanes, (warps << WARP) | groups)
 
     def _synchronize(self, time: int, lanes: Array, warps: Array, groups: Array) -> None:
         """Merge the vector clocks of the lanes of each group; a group is a part of a warp.
@@ -308,6 +263,8 @@ class HappensBefore:
             clocks = self._warp_clocks[arriving]
             self._warp_clocks[partial.lanes] = np.maximum(self._warp_clocks[partial.lanes], clocks.max(axis=0))
             self._warp_clocks[arriving] = np.maximum(clocks, partial.clock)
+            together = np.array([*partial.lanes, *arriving.tolist()])
+            self.synchronization.join_lanes(together, np.zeros_like(together))
             partial.join(arriving, self._warp_clocks[arriving])
             if not int(expected[selected][0]) & ~partial.arrived:
                 waiting.remove(partial)
@@ -326,6 +283,7 @@ class HappensBefore:
         warp = self._warp_time[first : first + WARP] if self._warp_clocks is None else self._warp_clocks[lane]
         start = base + first % self._threads_per_block
         clock[start : start + WARP] = np.maximum(clock[start : start + WARP], warp)
+        self.synchronization.arrive_at_phase(phase, lane)
         previous = self._phases.get(phase)
         self._phases[phase] = clock.copy() if previous is None else np.maximum(previous, clock)
 
@@ -333,43 +291,49 @@ class HappensBefore:
         """Record that a lane passes a phase of an mbarrier: it is ordered after all arrivals in it."""
         if self._cluster_clocks is not None and phase in self._phases:
             np.maximum(self._cluster_clocks[lane], self._phases[phase], out=self._cluster_clocks[lane])
+            self.synchronization.pass_phase(phase, lane)
 
-    def fence(self, time: int, mask: LaneMask) -> None:
-        """Record a fence of device scope.
-
-        It covers the thread's own accesses and those that its last barriers order before it.
-        """
-        if not self._fence_histories:
-            self._fence_histories = [
-                _FenceHistory(self._thread_count, size) for size in (1, WARP, self._threads_per_block)
-            ]
-        if self._fence_times is None:
-            self._fence_times = np.full(self._thread_count, _NEVER)
+    def fence(self, time: int, mask: LaneMask, scope: Scope) -> None:
+        """Record a fence: it covers the thread's own accesses and all those that happen before it."""
         lanes = mask.lanes
-        threads = self.first_thread + lanes
-        warp_time = self._warp_time[lanes]
-        if self._warp_clocks is not None:
-            others = self.first_thread + (lanes // WARP * WARP)[:, None] + np.arange(WARP)
-            self._fence_histories[0].add(others.ravel(), time, self._warp_clocks[lanes].ravel())
-            warp_time = np.full_like(warp_time, _FIRST)
-        covered = (self._access_times[lanes], warp_time, self._barrier[lanes // self._threads_per_block])
-        shows = np.maximum.reduce(covered) > _FIRST  # the fence of a thread that has done nothing yet shows nothing
-        if self._warp_clocks is not None:
-            shows |= (self._warp_clocks[lanes] > _FIRST).any(axis=1)
-        self._fence_times[threads[shows]] = np.minimum(self._fence_times[threads[shows]], time)
-        for release, upto in zip(self._fence_histories, covered, strict=True):
-            release.add(threads, time, upto)
+        self.synchronization.fence(
+            time,
+            lanes,
+            scope,
+            self._barrier[lanes // self._threads_per_block],
+            (self._warp_time if self._warp_clocks is None else self._warp_clocks)[lanes],
+            self._find_cluster_times if self._knows_cluster else None,
+        )
 
-    def record_access(self, event: int, lanes: Array) -> None:
-        """Record an access that later fences of the lanes cover."""
-        self._access_times[lanes] = event + 1
+    def take_snapshot(self, lane: int, time: int) -> Snapshot:
+        """Return what a lane knows."""
+        return build_snapshot(
+            (self.first_thread + lane) // self._threads_per_block,
+            int(self._barrier[lane // self._threads_per_block]),
+            self.first_thread + lane,
+            time,
+            int(self._warp_time[lane]) if self._warp_clocks is None else self._warp_clocks[lane],
+            self._find_cluster_times(lane) if self._knows_cluster else {},
+            self.synchronization.find_acquired_clocks(lane),
+        )
 
-    def acquire(self, event: int, lanes: Array) -> None:
-        """Record an atomic operation on global memory: earlier fences of others happen before what follows it."""
-        if self._fence_histories:
-            if self._acquire_times is None:
-                self._acquire_times = np.zeros(self._warp_time.size, np.int64)
-            self._acquire_times[lanes] = event
+    @property
+    def _knows_cluster(self) -> bool:
+        """Whether lanes may know events of other lanes by cluster barriers or mbarriers."""
+        return self._cluster_clocks is not None or self._cluster_times is not None
+
+    def _find_cluster_times(self, lane: int) -> dict[int, int]:
+        """Return the times up to which a lane knows events of threads of its cluster, by thread."""
+        others = np.arange(self._warp_time.size)
+        others = others[self._share_cluster(np.full(others.size, lane), others)]
+        times = np.zeros(others.size, np.int64)
+        if self._cluster_clocks is not None:
+            places = self._cluster_starts[others // self._threads_per_block] + others % self._threads_per_block
+            times = np.maximum(times, self._cluster_clocks[lane, places])
+        if self._cluster_times is not None:
+            times = np.maximum(times, self._cluster_times.find_times(lane, others))
+        known = times > _FIRST
+        return dict(zip((self.first_thread + others[known]).tolist(), times[known].tolist(), strict=True))
 
     def build_clock(self, lane: int, time: int) -> VectorClock:
         """Return the events that happen before the current point of a lane."""
@@ -378,7 +342,7 @@ class HappensBefore:
         else:
             first = lane // WARP * WARP
             warp = self._warp_time[first : first + WARP].copy()
-        acquired = self._acquire_times is not None and bool(self._acquire_times[lane])
+        acquired, _ = self.synchronization.find_acquired_clocks(lane)
         barrier = int(self._barrier[lane // self._threads_per_block])
         return VectorClock(self.first_thread + lane, time, self._threads_per_block, barrier, warp, acquired)
 
@@ -414,7 +378,9 @@ class HappensBefore:
         )
         return shared
 
-    def are_ordered_before(self, lanes: Array, threads: Array, events: Array, *, atomic: bool) -> Array:
+    def are_ordered_before(
+        self, lanes: Array, threads: Array, events: Array, *, is_strong: bool, are_strong: Array
+    ) -> Array:
         """Return whether events of other threads happen before the current point of lanes.
 
         Parameters
@@ -423,23 +389,18 @@ class HappensBefore:
             Lanes of the running batch.
         threads, events : array of int
             Thread and event of an earlier access, one for each lane.
-        atomic : bool
-            Whether the earlier accesses are atomic operations.
+        is_strong : bool
+            Whether the current access is strong.
+        are_strong : array of bool
+            Whether the earlier accesses are strong.
         """
         ordered = self.are_ordered_in_block(lanes, threads, events)
-        if self._acquire_times is not None:
-            is_remote = (threads - self.first_thread) // self._threads_per_block != lanes // self._threads_per_block
-            ordered |= is_remote & (self._release_times(threads, events, atomic) <= self._acquire_times[lanes])
+        rest = np.flatnonzero(~ordered)
+        if rest.size:
+            ordered[rest] = self.synchronization.are_ordered_before(
+                lanes[rest], threads[rest], events[rest], is_strong=is_strong, are_strong=are_strong[rest]
+            )
         return ordered
-
-    def _release_times(self, threads: Array, events: Array, atomic: bool) -> Array:
-        """Return the time from which an atomic operation of another block is ordered after each event."""
-        times = [release.find_fence_time(threads, events) for release in self._fence_histories]
-        if atomic and self._fence_times is not None:
-            # In the pattern "write, fence, atomic" the other block reads the atomic operation itself.
-            times.append(np.where(self._fence_times[threads] <= events, events, _NEVER))
-        earliest: Array = np.minimum.reduce(times)
-        return earliest
 
 
 def _lane_bits(lanes: Array) -> int:

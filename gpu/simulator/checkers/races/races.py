@@ -17,6 +17,7 @@ from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.races.advice import RaceScope, format_race_advice
+from gpu.simulator.checkers.races.conflicts import SiteTable, Strength, find_strength, is_narrow
 from gpu.simulator.checkers.races.happens_before import HappensBefore
 from gpu.simulator.checkers.races.launch_tree import ArrayKey, LaunchTree
 from gpu.simulator.checkers.races.shadow import EVENT, SEVERAL, Shadow, extract_threads, high_records, low_records
@@ -24,6 +25,8 @@ from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
 from gpu.simulator.executor.state.observer import Access, WarpSync
+from gpu.simulator.ir import Scope
+from gpu.simulator.ir.value_uses import ValueUse
 
 Array = npt.NDArray[Any]
 _Line = tuple[str, int]
@@ -48,11 +51,9 @@ class RaceChecker(Checker):
     """Find data races in shared and global memory, within a warp, within a block and between blocks.
 
     A barrier orders the accesses of a block, `__syncwarp` also those of a warp, and the cluster barrier those of the
-    blocks of a cluster. Accesses of other blocks are ordered if the first thread, or one that it synchronized with at a
-    barrier, then called `__threadfence`, and after that the second thread, or one that it synchronized with, executed
-    an atomic operation or a volatile read on global memory. Atomic operations race neither with each other nor with
-    volatile reads; volatile reads and writes of global memory do not race; nor do lanes of a warp that write the same
-    value in one instruction.
+    blocks of a cluster. All other accesses are ordered as PTX's memory consistency model defines it: by releases that
+    acquires observe (`synchronization.py`). `conflicts.py` defines which accesses conflict. Lanes of a warp that write
+    the same value in one instruction do not race.
 
     For each byte, the checker records the last writer, and the lowest and the highest thread among the readers and
     among the threads with atomic operations: if any two of them are in different blocks or warps, so are these two.
@@ -84,6 +85,7 @@ class RaceChecker(Checker):
         self._clear_records()
 
     def child_launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
+        self._order.synchronization.acquire(np.array([child.lane]))
         self._tree.add_child(child, self._order.build_clock(child.lane, self._time))
 
     def child_begins(self, child: ChildLaunch) -> None:
@@ -107,8 +109,7 @@ class RaceChecker(Checker):
         """Reset all state for a launch by the host."""
         self._tree = LaunchTree()
         self._time = 1
-        self._sites: list[AccessSite] = []
-        self._number_of_site: dict[int, int] = {}
+        self._sites = SiteTable()
         self._site_of_event = np.zeros(1024, np.int32)
         self._values: dict[int, tuple[int, Any]] = {}
 
@@ -188,8 +189,8 @@ class RaceChecker(Checker):
         self._order.cluster_passes(mask)
 
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
-        if name in ("__threadfence", "__threadfence_system"):
-            self._order.fence(self._time, mask)
+        if name in _FENCE_SCOPES:
+            self._order.fence(self._time, mask, _FENCE_SCOPES[name])
 
     def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
         if sync.name == "__syncwarp":
@@ -204,27 +205,43 @@ class RaceChecker(Checker):
         now = _CheckedAccess(batch, access, self._register_event(access), shadow, *shadow.cells(batch.geometry, access))
         if self._copy_shadows:
             self._compare_copies(batch, access, now.event)
-        is_strong = access.site.volatile
-        is_flag = is_strong and memory.space == "global"
-        self._compare(now, "writer", ignores_volatile=is_flag and action == "read")
+        site, is_strong = access.site, access.site.is_strong
+        self._compare(now, "writer")
         if action != "read":
             self._compare(now, "reader high", "reader low")
-        if action == "write" and not is_flag:
-            self._compare(now, "volatile reader high", "volatile reader low")
-        if action == "write" or (action == "read" and not is_strong):
+        if action == "write":
+            self._compare(now, "strong reader high", "strong reader low")
+        if action == "write" or not is_strong or is_narrow(site):
             self._compare(now, "atomic high", "atomic low")
+        if self._sites.has_narrow_scopes:
+            self._compare(now, "narrow atomic high", "narrow atomic low")
         if memory.space == "global" and self._tree.has_children:
-            self._compare_launches(now, is_flag=is_flag)
+            self._compare_launches(now, is_flag=is_strong)
         if action == "write":
             self._record_writers(now)
+        elif action == "read":
+            self._record_threads(now, "strong reader" if is_strong else "reader")
         else:
-            self._record_threads(now, "atomic" if action == "atomic" else "volatile reader" if is_strong else "reader")
-        if memory.space == "global":
-            waits = is_flag and action == "read"
-            if action == "atomic" or waits:
-                self._order.acquire(now.event, access.mask.lanes)
-            if not waits:
-                self._order.record_access(now.event, access.mask.lanes)
+            self._record_threads(now, "narrow atomic" if is_narrow(site) else "atomic")
+        self._synchronize(now)
+
+    def _synchronize(self, checked: _CheckedAccess) -> None:
+        """Record what an access observes, releases or ends."""
+        site, synchronization = checked.access.site, self._order.synchronization
+        synchronization.record_access(checked.event, checked.access.mask.lanes)
+        if site.is_strong:
+            if site.action != "write" and checked.access.used and site.use > ValueUse.DATA:
+                last = checked.shadow.get_or_create(_LAST_STRONG)
+                last[checked.cells] = _lane_records(self._high_records, checked) + checked.event
+            synchronization.record_strong_access(
+                checked.batch,
+                checked.access,
+                checked.event,
+                checked.shadow,
+                lambda lane: self._order.take_snapshot(lane, checked.event),
+            )
+        elif site.action == "write":
+            synchronization.record_write(checked.shadow, checked.cells)
 
     def _get_shadow(self, memory: FlatMemory, batch: BlockBatch, size: int) -> Shadow:
         shadow = self._shadows.get(memory)
@@ -243,15 +260,12 @@ class RaceChecker(Checker):
         self._time += 1
         if event >= self._site_of_event.size:
             self._site_of_event = np.resize(self._site_of_event, 2 * event)
-        if id(access.site) not in self._number_of_site:
-            self._number_of_site[id(access.site)] = len(self._sites)
-            self._sites.append(access.site)
-        self._site_of_event[event] = self._number_of_site[id(access.site)]
+        self._site_of_event[event] = self._sites.find_number(access.site)
         self._values[event] = (self._order.first_thread, access.values)
         self._values.pop(event - _VALUE_HISTORY_SIZE, None)
         return event
 
-    def _compare(self, checked: _CheckedAccess, *slots: str, ignores_volatile: bool = False) -> None:
+    def _compare(self, checked: _CheckedAccess, *slots: str) -> None:
         """Report the lanes that race with the records of some slots, each lane and cell once."""
         if checked.shadow.get(slots[0]) is None:
             return
@@ -271,21 +285,74 @@ class RaceChecker(Checker):
                 threads = self._other_writer(checked, remaining, lanes, records, threads)
             events = records & EVENT
             races = threads != self._threads[lanes]
-            if ignores_volatile:
-                races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
             if races.any():
                 different = np.flatnonzero(races)
-                races[different] = ~self._order.are_ordered_before(
-                    lanes[different], threads[different], events[different], atomic=slot.startswith("atomic")
+                races[different] = self._find_races(
+                    checked, remaining[different], threads[different], events[different]
                 )
                 self._report(checked, remaining[races], threads[races], events[races])
                 remaining = remaining[~races]
+
+    def _find_races(self, checked: _CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
+        """Return whether accesses of other threads conflict with the current one and are not ordered before it.
+
+        Parameters
+        ----------
+        checked : _CheckedAccess
+            The current access.
+        indices : array of int
+            Indices of elements of `checked.lanes`.
+        threads, events : array of int
+            Thread and event of the earlier access, one for each index.
+        """
+        site, lanes, numbers = checked.access.site, checked.lanes[indices], self._site_of_event[events]
+        synchronization = self._order.synchronization
+        races: Array = np.ones(indices.size, bool)
+        if site.is_strong:
+            is_global = checked.access.memory.space == "global"
+            # Without any fence, a kernel does not order its volatile data.
+            flag_use = ValueUse.WAIT if not is_global else ValueUse(synchronization.has_fences)
+            levels = synchronization.find_levels(lanes, threads) if self._sites.has_narrow_scopes else None
+            races = self._sites.find_conflicts(site, numbers, levels, flag_use)
+        rest = np.flatnonzero(races)
+        if rest.size:
+            are_strong = self._sites.are_strong(numbers[rest])
+            races[rest] = ~self._order.are_ordered_before(
+                lanes[rest], threads[rest], events[rest], is_strong=site.is_strong, are_strong=are_strong
+            )
+            rest = rest[races[rest] & are_strong & ~self._sites.columns["reads"][numbers[rest]]]
+            if rest.size and site.action != "atomic":
+                races[rest] = ~self._are_observed(checked, indices[rest], threads[rest], events[rest])
+        return races
+
+    def _are_observed(self, checked: _CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
+        """Return whether a strong read that is ordered before the current access has observed earlier strong writes."""
+        observed: Array = np.zeros(indices.size, bool)
+        lanes, cells = checked.lanes[indices], checked.cells[indices]
+        for slot in (_LAST_STRONG, "strong reader high", "strong reader low"):
+            slots = checked.shadow.get(slot)
+            if slots is None:
+                continue
+            records = slots.take(cells)
+            readers, times = extract_threads(records, slot), records & EVENT
+            # The lanes of an instruction execute its atomic operations in order.
+            later = np.flatnonzero((records != 0) & ((times > events) | ((times == events) & (readers > threads))))
+            if later.size:
+                readers, times = readers[later], times[later]
+                observed[later] |= (readers == self._threads[lanes[later]]) | self._order.are_ordered_before(
+                    lanes[later],
+                    readers,
+                    times,
+                    is_strong=checked.access.site.is_strong,
+                    are_strong=np.ones(later.size, bool),
+                )
+        return observed
 
     def _compare_launches(self, checked: _CheckedAccess, *, is_flag: bool) -> None:
         """Report the lanes that race with accesses of concurrent launches."""
         assert isinstance(checked.access.memory, FlatMemory)
         action, key = checked.access.site.action, _array_key(checked.access.memory)
-        excluded = ("volatile", "atomic") if action == "read" else ("volatile",)
+        excluded = ("strong", "atomic") if action == "read" else ("strong",)
         slots = [slot for slot in _CONFLICTS[action] if not (is_flag and slot.startswith(excluded))]
         for past, seen in self._tree.find_concurrent_accesses():
             if key not in past.arrays or not past.arrays[key].may_contain(checked.cells, checked.shadow.cell_size):
@@ -300,7 +367,7 @@ class RaceChecker(Checker):
                 if seen is not None:
                     races &= ~seen.includes(threads, events)
                 if is_flag and action == "read":
-                    races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
+                    races &= ~self._sites.are_strong(self._site_of_event[events])
                 reported[at[races]] = True
                 self._report(checked, at[races], threads[races], events[races], past.batch)
 
@@ -322,7 +389,11 @@ class RaceChecker(Checker):
             records = checked.shadow.get_or_create(name)
             mine = _lane_records(own, checked) + checked.event
             merged = records.take(cells)
-            if self._order.has_warp_times or (self._order.has_barriers and checked.access.memory.space == "global"):
+            if (
+                self._order.has_warp_times
+                or (self._order.has_barriers and checked.access.memory.space == "global")
+                or self._order.synchronization.has_fences
+            ):
                 self._drop_ordered(merged, lanes, name)
             np.maximum(merged, mine, out=merged)
             # If several lanes access a cell, the last assignment remains: the highest lane, or the lowest.
@@ -336,7 +407,14 @@ class RaceChecker(Checker):
         hit = np.flatnonzero(records)
         if hit.size:
             present = records[hit]
-            ordered = self._order.are_ordered_in_block(lanes[hit], extract_threads(present, slot), present & EVENT)
+            events = present & EVENT
+            ordered = self._order.are_ordered_before(
+                lanes[hit],
+                extract_threads(present, slot),
+                events,
+                is_strong=False,
+                are_strong=np.zeros(events.size, bool),
+            )
             records[hit[ordered]] = 0
 
     def _record_writers(self, checked: _CheckedAccess) -> None:
@@ -357,7 +435,7 @@ class RaceChecker(Checker):
         writers[cells] = mine
         writers[cells[clash]] |= SEVERAL
         checked.shadow.get_or_create("other writer")[cells[clash]] = threads
-        racing = ~harmless
+        racing = ~harmless & (find_strength(checked.access.site) != Strength.ORDERED)
         self._report(checked, clash[racing], threads[racing], np.full(np.count_nonzero(racing), checked.event))
 
     def _report(
@@ -390,7 +468,7 @@ class RaceChecker(Checker):
         for number in np.unique(sites):
             chosen = np.flatnonzero(sites == number)
             one = chosen[0]
-            earlier = self._sites[number]
+            earlier = self._sites.sites[number]
             lines = tuple(sorted(_line_key(site.position) for site in (earlier, checked.access.site)))
             if lines in self._findings:
                 finding = self._findings[lines]
@@ -470,6 +548,16 @@ class RaceChecker(Checker):
         return f"({', '.join(map(str, thread_values))})" if isinstance(values, tuple) else str(thread_values[0])
 
 
+_LAST_STRONG = "last strong"
+"""The slot with the last strong read or atomic operation of a cell."""
+
+_FENCE_SCOPES: dict[str, Scope] = {
+    "__threadfence_block": "block",
+    "__threadfence_cluster": "cluster",
+    "__threadfence": "device",
+    "__threadfence_system": "system",
+}
+
 # For each action, the slots of another launch that conflict with it.
 _CONFLICTS = {
     "read": ("writer", "atomic high", "atomic low"),
@@ -479,8 +567,8 @@ _CONFLICTS = {
         "reader low",
         "atomic high",
         "atomic low",
-        "volatile reader high",
-        "volatile reader low",
+        "strong reader high",
+        "strong reader low",
     ),
     "atomic": ("writer", "reader high", "reader low"),
 }

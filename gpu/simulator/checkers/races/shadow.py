@@ -105,16 +105,26 @@ class Shadow:
                 lanes = lanes[[0, -1]]
             cells = np.full(lanes.size, element, np.intp)
         count = access.size // self.cell_size
-        if count > 1:
-            cells = cells * count
-        if self.block_count > 1:
-            if self._base is None:
-                self._base = geometry.block_of_lane * (self._bytes // self.block_count // self.cell_size)
-            cells = cells + (self._base if lanes.size == self._base.size else self._base.take(lanes))
+        cells = self._flatten(geometry, lanes, cells, count)
         if count > 1:
             lanes = np.repeat(lanes, count)
             cells = (cells[:, None] + np.arange(count)).ravel()
         return lanes, cells
+
+    def all_cells(self, geometry: Geometry, access: Access) -> tuple[Array, Array]:
+        """Return all lanes of an access and the first cell that each of them accesses."""
+        lanes = access.mask.lanes
+        cells = self._flatten(geometry, lanes, access.elements, access.size // self.cell_size)
+        return lanes, cells
+
+    def _flatten(self, geometry: Geometry, lanes: Array, elements: Array, count: int) -> Array:
+        """Return the first of `count` cells of each element."""
+        cells = elements * count if count > 1 else elements
+        if self.block_count > 1:
+            if self._base is None:
+                self._base = geometry.block_of_lane * (self._bytes // self.block_count // self.cell_size)
+            cells = cells + (self._base if lanes.size == self._base.size else self._base.take(lanes))
+        return cells
 
     def _split(self, cell: int) -> None:
         """Split all cells into cells of the given size."""

@@ -187,9 +187,7 @@ def _lower_print_argument(lower: Lowering, argument: Cursor) -> ir.Expression | 
     return value
 
 
-def _atomic(
-    lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...], op: str, scope: ir.Scope
-) -> ir.Expression:
+def _atomic(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...], op: str, scope: ir.Scope) -> ir.Expression:
     pointer = lower.value(arguments[0])
     if not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Scalar):
         raise build_unsupported_error(cursor, f"{cursor.spelling} on this address")

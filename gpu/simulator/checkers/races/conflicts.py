@@ -1,0 +1,114 @@
+"""Which accesses conflict: at least one writes, and they are not both strong with scopes that include each other.
+
+Volatile accesses are strong, so two of them are no data race in PTX's memory model. Still, one that writes data and one
+that reads it need an order. A volatile read counts as one of a flag if its value decides a branch.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.simulator.checkers.races.release_sequences import DEVICE_LEVEL, SCOPE_LEVELS
+from gpu.simulator.executor.state.memory import AccessSite
+from gpu.simulator.ir.value_uses import ValueUse
+
+Array = npt.NDArray[Any]
+
+
+class Strength(IntEnum):
+    """The strength of an access."""
+
+    WEAK = 0
+    VOLATILE = 1
+    ORDERED = 2
+    """With a memory order that the source names, such as `ld.relaxed`."""
+    ATOMIC = 3
+
+
+def find_strength(site: AccessSite) -> Strength:
+    """Return the strength of the accesses of a site."""
+    if site.action == "atomic":
+        return Strength.ATOMIC
+    if site.order in ("weak", "volatile"):
+        return Strength.VOLATILE if site.is_strong else Strength.WEAK
+    return Strength.ORDERED
+
+
+class SiteTable:
+    """The sites of a launch, by number, and their properties as arrays."""
+
+    def __init__(self) -> None:
+        self.sites: list[AccessSite] = []
+        self.has_narrow_scopes = False
+        self._numbers: dict[int, int] = {}
+        self._columns: dict[str, Array] = {}
+
+    def find_number(self, site: AccessSite) -> int:
+        """Return the number of a site, which is added if it is new."""
+        number = self._numbers.get(id(site))
+        if number is None:
+            number = self._numbers[id(site)] = len(self.sites)
+            self.sites.append(site)
+            self._columns = {}
+            self.has_narrow_scopes |= is_narrow(site)
+        return number
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """For each site: its "strength", whether it "reads", the "use" of its value, and the "level" of its scope."""
+        if not self._columns:
+            self._columns = {
+                "strength": np.array([find_strength(site) for site in self.sites], np.int8),
+                "reads": np.array([site.action == "read" for site in self.sites]),
+                "use": np.array([site.use for site in self.sites], np.int8),
+                "level": np.array([SCOPE_LEVELS[site.scope] for site in self.sites], np.int8),
+            }
+        return self._columns
+
+    def are_strong(self, numbers: Array) -> Array:
+        """Return whether the accesses of sites are strong."""
+        strong: Array = self.columns["strength"][numbers] > Strength.WEAK
+        return strong
+
+    def find_conflicts(self, site: AccessSite, numbers: Array, levels: Array | None, flag_use: ValueUse) -> Array:
+        """Return whether accesses of a site conflict with those of other sites, at least one of which writes.
+
+        Parameters
+        ----------
+        site : AccessSite
+            The site.
+        numbers : array of int
+            The numbers of the other sites.
+        levels : array of int or None
+            The levels of the narrowest scopes that contain both threads; None if all scopes are wide.
+        flag_use : ValueUse
+            The use from which on the value of a volatile read is a flag.
+        """
+        strength = find_strength(site)
+        if strength == Strength.WEAK:
+            return np.ones(numbers.size, bool)
+        columns = self.columns
+        others, reads, uses = (columns[name][numbers] for name in ("strength", "reads", "use"))
+        if strength == Strength.VOLATILE and site.action == "read":
+            allowed = (others > Strength.VOLATILE) | (site.use >= flag_use)
+        elif strength == Strength.VOLATILE:
+            allowed = (reads & (uses >= flag_use)) | (others == Strength.ORDERED)
+            allowed |= (others == Strength.ATOMIC) & (uses > ValueUse.DATA)
+        elif strength == Strength.ATOMIC:
+            allowed = reads | (others > Strength.VOLATILE) | (site.use > ValueUse.DATA)
+        else:
+            allowed = np.ones(numbers.size, bool)
+        allowed &= others > Strength.WEAK
+        if levels is not None:
+            allowed &= levels <= np.minimum(columns["level"][numbers], SCOPE_LEVELS[site.scope])
+        conflicts: Array = ~allowed
+        return conflicts
+
+
+def is_narrow(site: AccessSite) -> bool:
+    """Return whether a strong access does not include all threads of the device in its scope."""
+    return site.is_strong and SCOPE_LEVELS[site.scope] < DEVICE_LEVEL

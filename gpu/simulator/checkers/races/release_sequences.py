@@ -1,0 +1,106 @@
+"""Release sequences: the releases at one location that a later read observes, and what they make known.
+
+A release pattern is a fence followed by a strong write, or a write with release order. It synchronizes with an acquire
+pattern that observes the write: a strong read followed by a fence, or a read with acquire order. Atomic operations
+continue a sequence; any other write to the location ends it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, ClockBuilder, Snapshot, merge_clocks
+from gpu.simulator.ir import Scope
+
+SCOPE_LEVELS: dict[Scope, int] = {"block": 0, "cluster": 1, "device": 2, "system": 2}
+"""Scopes as numbers. All threads of a launch are on one device, so the scopes of device and system are equal."""
+
+DEVICE_LEVEL = SCOPE_LEVELS["device"]
+LEVELS = range(DEVICE_LEVEL + 1)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A thread that observes a release: its block and cluster, and the level of the scope of its read and fence."""
+
+    block: int
+    cluster: int
+    level: int
+
+
+class ReleaseSequence:
+    """The releases at a location since the last write that was not atomic, in order.
+
+    Parameters
+    ----------
+    blocks : int
+        The number of blocks of the grid.
+    """
+
+    def __init__(self, blocks: int) -> None:
+        self.length = 0
+        self.has_weak = False
+        self._blocks = blocks
+        # For each group of readers: the indices of the releases that reach it, and what they make known.
+        self._releases: defaultdict[Hashable, tuple[list[int], list[Snapshot]]] = defaultdict(lambda: ([], []))
+        self._clocks: dict[tuple[Hashable, bool], tuple[int, AcquiredClock]] = {}
+
+    def append(self, cluster: int, snapshots: tuple[Snapshot | None, ...]) -> None:
+        """Append a release.
+
+        Parameters
+        ----------
+        cluster : int
+            The cluster of the thread.
+        snapshots : tuple of Snapshot or None
+            For each scope, what the release makes known to threads that its fence and its write include.
+        """
+        in_block, in_cluster, in_device = snapshots
+        assert in_block is not None
+        self._add(("block", in_block.block), in_block)
+        if in_cluster is not None:
+            self._add(("cluster", cluster), in_cluster)
+        if in_device is not None:
+            self._add("device", in_device)
+        if in_block is not in_device:
+            self._add(("narrow", in_block.block), in_block)
+        self.has_weak |= any(each is not None and each.is_weak for each in snapshots)
+        self.length += 1
+
+    def _add(self, group: Hashable, snapshot: Snapshot) -> None:
+        indices, snapshots = self._releases[group]
+        indices.append(self.length)
+        snapshots.append(snapshot)
+
+    def find_known_events(self, length: int, reader: Reader, *, weak: bool) -> AcquiredClock | None:
+        """Return what the first `length` releases make known to a reader; None if nothing.
+
+        With `weak`, this includes what the releasing threads know for strong accesses only.
+        """
+        groups: list[Hashable] = [("block", reader.block)]
+        if reader.level == DEVICE_LEVEL:
+            groups = ["device", ("narrow", reader.block)]
+        if reader.level > 0:
+            groups.append(("cluster", reader.cluster))
+        return merge_clocks(self._join(group, length, weak and self.has_weak) for group in groups)
+
+    def _join(self, group: Hashable, length: int, weak: bool) -> AcquiredClock | None:
+        if group not in self._releases:
+            return None
+        indices, snapshots = self._releases[group]
+        count = len(indices) if length >= self.length else bisect_left(indices, length)
+        if count == 0:
+            return None
+        known, clock = self._clocks.get((group, weak), (0, None))
+        if known == count:
+            return clock
+        first, base = (known, clock) if known < count else (0, None)
+        builder = ClockBuilder(self._blocks, base)
+        for snapshot in snapshots[first:count]:
+            builder.add_snapshot(snapshot, weak=weak)
+        clock = builder.build()
+        self._clocks[group, weak] = (count, clock)
+        return clock

@@ -1,0 +1,576 @@
+"""Synchronization through memory, as PTX's memory consistency model defines it: releases that acquires observe.
+
+Source: PTX ISA, chapter "Memory Consistency Model" (release and acquire patterns, synchronizes-with, causality order).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.base.warp import WARP
+from gpu.simulator.checkers.races.critical_sections import CriticalSections
+from gpu.simulator.checkers.races.release_sequences import DEVICE_LEVEL, LEVELS, SCOPE_LEVELS, Reader, ReleaseSequence
+from gpu.simulator.checkers.races.shadow import Shadow
+from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, Snapshot, build_snapshot, merge_clocks
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.memory import AccessSite
+from gpu.simulator.executor.state.observer import Access
+from gpu.simulator.ir import Scope
+from gpu.simulator.ir.value_uses import ValueUse
+
+Array = npt.NDArray[Any]
+
+_SEQUENCE = "release sequence"
+"""The slot of shadow memory with the numbers of release sequences, from 1."""
+
+_RELEASES, _ACQUIRES = ("release", "acq_rel"), ("acquire", "acq_rel")
+
+
+@dataclass(frozen=True)
+class _Observation:
+    """A read of a release sequence that no fence has followed yet.
+
+    Parameters
+    ----------
+    length : int
+        The number of releases that it observed.
+    level : int
+        The level of the read's scope.
+    orders_strong : bool
+        Whether it orders the thread's later strong accesses without a fence.
+    is_ticket : bool
+        Whether a barrier of the block replaces the fence: the last block to take a ticket reads what the others wrote
+        after a `__syncthreads()`, as in NVIDIA's sample threadFenceReduction. The memory model requires a fence there,
+        but no GPU has these values in its L1 cache. A thread that takes a lock or waits in a loop needs the fence.
+    """
+
+    length: int
+    level: int
+    orders_strong: bool
+    is_ticket: bool
+
+
+@dataclass
+class _Knowledge:
+    """What a thread, or all threads of a block, have acquired: for all accesses, and for strong accesses only."""
+
+    acquired: AcquiredClock | None = None
+    weakly_acquired: AcquiredClock | None = None
+    observations: dict[ReleaseSequence, _Observation] = field(default_factory=dict)
+
+    def add_all(self, others: Iterable[_Knowledge]) -> None:
+        """Add what others know."""
+        others = list(others)
+        self.acquired = merge_clocks([self.acquired, *(each.acquired for each in others)])
+        self.weakly_acquired = merge_clocks([self.weakly_acquired, *(each.weakly_acquired for each in others)])
+        for other in others:
+            for sequence, observation in other.observations.items():
+                known = self.observations.get(sequence)
+                if known is None or known.length < observation.length:
+                    self.observations[sequence] = observation
+
+    def copy(self) -> _Knowledge:
+        """Return a copy that can be changed."""
+        return _Knowledge(self.acquired, self.weakly_acquired, dict(self.observations))
+
+
+class _Fences:
+    """For each lane, what its last fence of at least a scope covers."""
+
+    def __init__(self, lanes: int) -> None:
+        self.times = np.zeros(lanes, np.int64)
+        self.block_times = np.zeros(lanes, np.int64)
+        self.warp_times = np.zeros(lanes, np.int64)
+        self.warp_rows: Array | None = None
+        self.cluster_times: dict[int, Mapping[int, int]] = {}
+        self.clocks: dict[int, tuple[AcquiredClock | None, AcquiredClock | None]] = {}
+        # What fences of other lanes cover, with which the lane has synchronized since, and the time of the last one.
+        self.joined: dict[int, Snapshot] = {}
+        self.joined_times = np.zeros(lanes, np.int64)
+        self.snapshots: dict[int, tuple[int, Snapshot | None, Snapshot]] = {}
+
+
+class Synchronization:
+    """Releases and acquires of a launch. Threads are numbered over the grid, lanes over the running batch."""
+
+    def __init__(self) -> None:
+        self._sequences: list[ReleaseSequence] = []
+        self._sections = CriticalSections()
+        self.has_fences = False
+
+    def batch_begins(self, batch: BlockBatch, blocks: int) -> None:
+        """Reset the state for new blocks of a grid with a number of blocks."""
+        geometry = batch.geometry
+        self._blocks = blocks
+        self._threads_per_block = geometry.lanes_per_block
+        self._first_block = batch.first
+        self._first_thread = batch.first * self._threads_per_block
+        self._cluster_blocks = batch.cluster_blocks
+        self._cluster_of_block = batch.first + (
+            batch.cluster_of_block if batch.cluster_blocks > 1 else np.arange(geometry.blocks)
+        )
+        self._lane_count = geometry.lanes
+        self._threads = np.arange(geometry.threads)
+        self._padding = np.arange(geometry.threads, geometry.lanes_per_block)
+        self._fences: tuple[_Fences, ...] = ()
+        self._of_lane: dict[int, _Knowledge] = {}
+        self._of_block: dict[int, _Knowledge] = {}
+        self._of_phase: dict[int, _Knowledge] = {}
+        self._sections.batch_begins(geometry.lanes, self._first_thread)
+
+    # Barriers
+
+    def join_blocks(self, passed: Array) -> None:
+        """Let all threads of some blocks know what each of them knows; `passed` has one bool per block."""
+        for block, lanes in self._group_lanes(lambda lane: lane // self._threads_per_block).items():
+            if passed[block]:
+                for lane in lanes:
+                    self._acquire_tickets(lane)
+                knowledge = self._of_block.setdefault(block, _Knowledge())
+                knowledge.add_all(self._of_lane.pop(lane) for lane in lanes)
+        if self._fences:
+            fences = self._fences[0]
+            is_new = (fences.times > fences.joined_times).reshape(passed.size, -1).any(axis=1) & passed
+            for block in np.flatnonzero(is_new).tolist():
+                first = block * self._threads_per_block
+                self._join_fences(first + self._threads, first + self._padding)
+
+    def join_lanes(self, lanes: Array, groups: Array) -> None:
+        """Let lanes of equal groups know what each of them knows."""
+        is_new = False
+        if self._fences:
+            fences = self._fences[0]
+            is_new = bool((fences.times[lanes] > fences.joined_times[lanes]).any())
+        if not self._of_lane and not is_new:
+            return
+        members: dict[int, list[int]] = {}
+        for lane, group in zip(lanes.tolist(), groups.tolist(), strict=True):
+            members.setdefault(group, []).append(lane)
+        for group in members.values():
+            if is_new:
+                self._join_fences(np.array(group), self._padding[:0])
+            known = [self._of_lane[lane] for lane in group if lane in self._of_lane]
+            if known:
+                joined = _Knowledge()
+                joined.add_all(known)
+                self._of_lane.update((lane, joined.copy()) for lane in group)
+
+    def join_cluster(self, lanes: Array) -> None:
+        """Let lanes know what all lanes of their clusters know."""
+        if not (self._of_lane or self._of_block):
+            return
+        for cluster in np.unique(self._cluster_of_block[lanes // self._threads_per_block]).tolist():
+            blocks = np.flatnonzero(self._cluster_of_block == cluster).tolist()
+            joined = _Knowledge()
+            joined.add_all(self._of_block[block] for block in blocks if block in self._of_block)
+            joined.add_all(each for lane, each in self._of_lane.items() if lane // self._threads_per_block in blocks)
+            for block in blocks:
+                self._of_block.setdefault(block, _Knowledge()).add_all([joined])
+
+    def arrive_at_phase(self, phase: int, lane: int) -> None:
+        """Let those that pass a phase of an mbarrier know what a lane knows."""
+        known = self._find_knowledge(lane)
+        if known:
+            self._of_phase.setdefault(phase, _Knowledge()).add_all(known)
+
+    def pass_phase(self, phase: int, lane: int) -> None:
+        """Let a lane know what the lanes know that have arrived in a phase of an mbarrier."""
+        if phase in self._of_phase:
+            self._of_lane.setdefault(lane, _Knowledge()).add_all([self._of_phase[phase]])
+
+    def _group_lanes(self, group: Callable[[int], int]) -> dict[int, list[int]]:
+        groups: dict[int, list[int]] = {}
+        for lane in self._of_lane:
+            groups.setdefault(group(lane), []).append(lane)
+        return groups
+
+    def _find_knowledge(self, lane: int) -> list[_Knowledge]:
+        of_block = self._of_block.get(lane // self._threads_per_block)
+        return [each for each in (self._of_lane.get(lane), of_block) if each is not None]
+
+    # Fences
+
+    def fence(
+        self,
+        time: int,
+        lanes: Array,
+        scope: Scope,
+        block_times: Array,
+        warp_times: Array,
+        find_cluster_times: Callable[[int], Mapping[int, int]] | None,
+    ) -> None:
+        """Record a fence.
+
+        Parameters
+        ----------
+        time : int
+            The current time.
+        lanes : array of int
+            The lanes that call it.
+        scope : Scope
+            Its scope.
+        block_times : array of int64
+            For each of them, the time of its block's last barrier.
+        warp_times : array of int64
+            The times up to which the events of its warp are known, for each lane: shape (lanes,) or (lanes, 32).
+        find_cluster_times : callable or None
+            Returns the times up to which a lane knows events of threads of its cluster; None without clusters.
+        """
+        level = SCOPE_LEVELS[scope]
+        self.has_fences = True
+        if not self._fences:
+            self._fences = tuple(_Fences(self._lane_count) for _ in LEVELS)
+        self._acquire_observations(lanes, level)
+        if self._sections.is_any_open:
+            self._sections.fence(time, lanes, level)
+        for fences in self._fences[: level + 1]:
+            fences.times[lanes], fences.block_times[lanes] = time, block_times
+            if warp_times.ndim == 1 and fences.warp_rows is None:
+                fences.warp_times[lanes] = warp_times
+            else:
+                if fences.warp_rows is None:
+                    fences.warp_rows = np.repeat(fences.warp_times[:, None], WARP, axis=1)
+                fences.warp_rows[lanes] = warp_times.reshape(lanes.size, -1)
+        if find_cluster_times is None and not (self._of_lane or self._of_block or self._fences[0].clocks):
+            return
+        for lane in lanes.tolist():
+            known = self._find_knowledge(lane)
+            clocks = (
+                merge_clocks(each.acquired for each in known),
+                merge_clocks(each.weakly_acquired for each in known),
+            )
+            times = find_cluster_times(lane) if find_cluster_times is not None else {}
+            for fences in self._fences[: level + 1]:
+                fences.clocks[lane], fences.cluster_times[lane] = clocks, times
+
+    def _acquire_observations(self, lanes: Array, level: int) -> None:
+        """Acquire what lanes have observed."""
+        if not (self._of_lane or self._of_block):
+            return
+        for lane in lanes.tolist():
+            for known in self._find_knowledge(lane):
+                for sequence, observation in list(known.observations.items()):
+                    own = self._of_lane.setdefault(lane, _Knowledge())
+                    self._acquire(own, lane, sequence, observation, min(level, observation.level))
+                    if own is known and level >= observation.level:
+                        del own.observations[sequence]
+
+    def _acquire_tickets(self, lane: int) -> None:
+        """Acquire what a lane has observed by taking tickets, when it passes a barrier."""
+        known = self._of_lane[lane]
+        for sequence, observation in list(known.observations.items()):
+            if observation.is_ticket:
+                self._acquire(known, lane, sequence, observation, observation.level)
+                del known.observations[sequence]
+
+    def acquire(self, lanes: Array) -> None:
+        """Acquire what lanes have observed, as a fence does."""
+        self._acquire_observations(lanes, DEVICE_LEVEL)
+
+    def _acquire(
+        self, knowledge: _Knowledge, lane: int, sequence: ReleaseSequence, observation: _Observation, level: int
+    ) -> None:
+        """Add what an observation of a lane makes known with a fence of a level."""
+        known = sequence.find_known_events(observation.length, self._reader(lane, level), weak=False)
+        knowledge.acquired = merge_clocks((knowledge.acquired, known))
+        if observation.orders_strong and (level < observation.level or sequence.has_weak):
+            reader = self._reader(lane, observation.level)
+            known = sequence.find_known_events(observation.length, reader, weak=True)
+            knowledge.weakly_acquired = merge_clocks((knowledge.weakly_acquired, known))
+
+    def _reader(self, lane: int, level: int) -> Reader:
+        block = lane // self._threads_per_block
+        return Reader(self._first_block + block, int(self._cluster_of_block[block]), level)
+
+    # Strong accesses
+
+    def record_write(self, shadow: Shadow, cells: Array) -> None:
+        """Record a weak write: it ends the release sequences of its cells."""
+        sequences = shadow.get(_SEQUENCE)
+        if sequences is not None:
+            sequences[cells] = 0
+
+    def record_access(self, time: int, lanes: Array) -> None:
+        """Record that lanes access global or shared memory."""
+        if self._sections.is_any_open:
+            self._sections.record_access(time, lanes)
+
+    def record_strong_access(
+        self, batch: BlockBatch, access: Access, time: int, shadow: Shadow, take_snapshot: Callable[[int], Snapshot]
+    ) -> None:
+        """Record a strong access: it may observe a release sequence, and continue or start one.
+
+        Parameters
+        ----------
+        batch, access
+            The access.
+        time : int
+            Its event.
+        shadow : Shadow
+            The shadow memory of the accessed array.
+        take_snapshot : callable
+            Returns what a lane knows now.
+        """
+        site = access.site
+        sequences = shadow.get(_SEQUENCE)
+        writes = site.action != "read"
+        if sequences is None and not writes:
+            return
+        takes_locks = site.op in ("cas", "exch") and access.old is not None and site.use > ValueUse.DATA
+        if not (self.has_fences or takes_locks or sequences is not None or site.order in _RELEASES):
+            return
+        lanes, cells = shadow.all_cells(batch.geometry, access)
+        width = max(access.size // shadow.cell_size, 1)
+        written = None
+        if site.action == "atomic" and site.op == "cas" and access.old is not None:
+            written = _select_lanes(access.old, lanes) == _select_lanes(access.compared, lanes)
+        if self._sections.is_any_open and writes:
+            self._release_locks(access, time, lanes, cells, shadow, written)
+        if takes_locks:
+            self._take_locks(access, time, lanes, cells, shadow, written)
+        releases = np.zeros(lanes.size, bool)
+        if writes:
+            if site.order in _RELEASES:
+                releases[:] = True
+            elif self._fences:
+                fences = self._fences[0]
+                releases = (fences.times[lanes] > 0) | (fences.joined_times[lanes] > 0)
+            if written is not None:
+                releases &= written
+        if sequences is None:
+            if not releases.any():
+                return
+            sequences = shadow.get_or_create(_SEQUENCE)
+        if site.action == "write":
+            for offset in range(width):
+                sequences[cells + offset] = 0
+            indices = np.flatnonzero(releases)
+        elif site.action == "read":
+            indices = np.flatnonzero(sequences.take(cells))
+        elif releases.any():
+            # A later lane may observe the release of an earlier one.
+            is_shared = np.isin(cells, cells[releases])
+            indices = np.flatnonzero(is_shared | (sequences.take(cells) != 0))
+        else:
+            indices = np.flatnonzero(sequences.take(cells))
+        observes = site.action != "write" and access.used and site.use > ValueUse.DATA
+        level = SCOPE_LEVELS[site.scope]
+        for index in indices.tolist():
+            lane, cell = int(lanes[index]), int(cells[index])
+            number = int(sequences[cell])
+            if observes and number:
+                self._observe(lane, self._sequences[number - 1], site, level)
+            if not releases[index]:
+                continue
+            if not number:
+                self._sequences.append(ReleaseSequence(self._blocks))
+                number = len(self._sequences)
+                sequences[cell : cell + width] = number
+            snapshots = (
+                self._release_now(take_snapshot(lane), level)
+                if site.order in _RELEASES
+                else self._release_fenced(lane, level)
+            )
+            cluster = int(self._cluster_of_block[lane // self._threads_per_block])
+            self._sequences[number - 1].append(cluster, snapshots)
+
+    def _observe(self, lane: int, sequence: ReleaseSequence, site: AccessSite, level: int) -> None:
+        knowledge = self._of_lane.get(lane)
+        if knowledge is None:
+            knowledge = self._of_lane[lane] = _Knowledge()
+        known = knowledge.observations.get(sequence)
+        if known is not None and known.length == sequence.length and known.level >= level:
+            return
+        is_swap = site.op == "cas"
+        is_ticket = site.action == "atomic" and not is_swap and site.use == ValueUse.BRANCH
+        observation = _Observation(sequence.length, level, orders_strong=not is_swap, is_ticket=is_ticket)
+        if site.order in _ACQUIRES:
+            self._acquire(knowledge, lane, sequence, observation, level)
+        else:
+            knowledge.observations[sequence] = observation
+
+    def _release_now(self, snapshot: Snapshot, level: int) -> tuple[Snapshot | None, ...]:
+        return tuple(snapshot if each <= level else None for each in LEVELS)
+
+    def _release_fenced(self, lane: int, level: int) -> tuple[Snapshot | None, ...]:
+        """Return what a write of a lane releases to each scope, up to the level of the write's scope."""
+        snapshots: list[Snapshot | None] = []
+        for each, fences in enumerate(self._fences):
+            time, joined = int(fences.times[lane]), fences.joined.get(lane)
+            if each > level or not (time or joined):
+                snapshots.append(None)
+                continue
+            cached = fences.snapshots.get(lane)
+            below = self._fences[each - 1].snapshots.get(lane) if each else None
+            if cached is None or cached[:2] != (time, joined):
+                if below is not None and below[:2] == (time, joined):
+                    cached = below
+                else:
+                    own = self._build_snapshot(lane, fences) if time else None
+                    combined = own or joined
+                    if own is not None and joined is not None:
+                        combined = replace(own, others=(joined,))
+                    assert combined is not None
+                    cached = (time, joined, combined)
+                fences.snapshots[lane] = cached
+            snapshots.append(cached[2])
+        return tuple(snapshots)
+
+    def _build_snapshot(self, lane: int, fences: _Fences) -> Snapshot:
+        """Return what the last fence of a lane covers."""
+        return build_snapshot(
+            self._first_block + lane // self._threads_per_block,
+            int(fences.block_times[lane]),
+            self._first_thread + lane,
+            int(fences.times[lane]),
+            int(fences.warp_times[lane]) if fences.warp_rows is None else fences.warp_rows[lane],
+            fences.cluster_times.get(lane, {}),
+            fences.clocks.get(lane, (None, None)),
+        )
+
+    def _join_fences(self, lanes: Array, missing: Array) -> None:
+        """Let lanes of a block release what fences of any of them cover.
+
+        The fence of a release pattern may be that of another thread, with which the writing thread has synchronized.
+
+        Parameters
+        ----------
+        lanes : array of int
+            The lanes.
+        missing : array of int
+            The lanes of the block that are no threads.
+        """
+        for level, fences in enumerate(self._fences):
+            times = fences.times[lanes]
+            fenced = lanes[times > fences.joined_times[lanes]]
+            if not fenced.size:
+                continue
+            block = int(lanes[0]) // self._threads_per_block
+            below = self._fences[level - 1].joined.get(int(lanes[0])) if level else None
+            if below is not None and (self._fences[level - 1].times[lanes] == times).all():
+                joined = below
+            else:
+                known = [self._build_snapshot(lane, fences) for lane in fenced.tolist()]
+                previous = {id(each): each for lane in lanes.tolist() if (each := fences.joined.get(lane)) is not None}
+                is_block = lanes.size + missing.size == self._threads_per_block
+                # If all threads have fenced, one time describes the block.
+                block_time = int(times.min()) if is_block else 0
+                joined = Snapshot(
+                    self._first_block + block,
+                    max(block_time, *(each.block_time for each in known)),
+                    _merge_times(each.warp_times for each in known),
+                    {
+                        thread: time
+                        for thread, time in _merge_times(each.thread_times for each in known).items()
+                        if time > block_time
+                    },
+                    merge_clocks(each.acquired for each in known),
+                    merge_clocks(each.weakly_acquired for each in known),
+                    () if block_time else tuple(previous.values()),
+                )
+            fences.joined_times[lanes] = times.max()
+            fences.joined.update(dict.fromkeys(lanes.tolist(), joined))
+
+    def find_acquired_clocks(self, lane: int) -> tuple[AcquiredClock | None, AcquiredClock | None]:
+        """Return what a lane has acquired for all accesses, and for strong accesses only."""
+        known = self._find_knowledge(lane)
+        return merge_clocks(each.acquired for each in known), merge_clocks(each.weakly_acquired for each in known)
+
+    def _take_locks(
+        self, access: Access, time: int, lanes: Array, cells: Array, shadow: Shadow, written: Array | None
+    ) -> None:
+        old = _select_lanes(access.old, lanes)
+        taken = np.flatnonzero(old != _select_lanes(access.values, lanes) if written is None else written)
+        if taken.size:
+            by_exchange = access.site.op == "exch"
+            self._sections.take_lock(time, lanes[taken], id(shadow), cells[taken], old[taken], by_exchange=by_exchange)
+
+    def _release_locks(
+        self, access: Access, time: int, lanes: Array, cells: Array, shadow: Shadow, written: Array | None
+    ) -> None:
+        if isinstance(access.values, tuple) or access.site.op not in ("", "exch", "cas"):
+            return
+        chosen = slice(None) if written is None else written
+        values = _select_lanes(access.values, lanes)[chosen]
+        if values.dtype != object:
+            self._sections.release_lock(time, lanes[chosen], id(shadow), cells[chosen], values)
+
+    # Order
+
+    def are_ordered_before(
+        self, lanes: Array, threads: Array, events: Array, *, is_strong: bool, are_strong: Array
+    ) -> Array:
+        """Return whether lanes have acquired events of threads.
+
+        Parameters
+        ----------
+        lanes : array of int
+            Lanes of the running batch.
+        threads, events : array of int
+            Thread and event of an earlier access, one for each lane.
+        is_strong : bool
+            Whether the access to order is strong.
+        are_strong : array of bool
+            Whether the earlier accesses are strong.
+        """
+        ordered: Array = np.zeros(lanes.size, bool)
+        if not (self._of_lane or self._of_block):
+            return ordered
+        blocks = lanes // self._threads_per_block
+        for owners, knowledge in ((blocks, self._of_block), (lanes, self._of_lane)):
+            for owner in np.unique(owners).tolist() if knowledge else ():
+                if owner in knowledge:
+                    indices = np.flatnonzero((owners == owner) & ~ordered)
+                    lane = int(lanes[indices[0]]) if indices.size else 0
+                    for clock in self._iterate_clocks(knowledge[owner], lane, is_strong=is_strong):
+                        included = clock.includes(threads[indices], events[indices], self._threads_per_block)
+                        ordered[indices[included]] = True
+        if self._sections.has_intervals and ordered.any():
+            indices = np.flatnonzero(ordered)
+            levels = self.find_levels(lanes[indices], threads[indices])
+            ordered[indices] &= ~self._sections.are_unfenced(
+                threads[indices], events[indices], levels, are_strong[indices] & is_strong
+            )
+        return ordered
+
+    def _iterate_clocks(self, knowledge: _Knowledge, lane: int, *, is_strong: bool) -> Iterable[AcquiredClock]:
+        if knowledge.acquired is not None:
+            yield knowledge.acquired
+        if is_strong:
+            if knowledge.weakly_acquired is not None:
+                yield knowledge.weakly_acquired
+            for sequence, observation in knowledge.observations.items():
+                if observation.orders_strong:
+                    reader = self._reader(lane, observation.level)
+                    known = sequence.find_known_events(observation.length, reader, weak=True)
+                    if known is not None:
+                        yield known
+
+    def find_levels(self, lanes: Array, threads: Array) -> Array:
+        """Return the level of the narrowest scope that contains each lane and another thread."""
+        blocks, others = lanes // self._threads_per_block, threads // self._threads_per_block - self._first_block
+        levels = np.where(blocks == others, 0, DEVICE_LEVEL)
+        if self._cluster_blocks > 1:
+            inside = (others >= 0) & (others < self._cluster_of_block.size)
+            same = inside & (self._cluster_of_block[np.where(inside, others, 0)] == self._cluster_of_block[blocks])
+            levels = np.where(same, np.minimum(levels, 1), levels)
+        return levels
+
+
+def _merge_times(mappings: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """Return the latest time of each key."""
+    merged: dict[int, int] = {}
+    for times in mappings:
+        for key, time in times.items():
+            merged[key] = max(time, merged.get(key, 0))
+    return merged
+
+
+def _select_lanes(values: Any, lanes: Array) -> Array:
+    """Return a value of each lane."""
+    return values[lanes] if isinstance(values, np.ndarray) else np.full(lanes.size, values)
