@@ -55,7 +55,7 @@ class UninitializedChecker(Checker):
             return
         lanes, words, word = _access_words(batch, access, shadow.size)
         view = shadow.view(_WORDS[word])
-        if access.site.action != "write":
+        if access.site.action == "read" or (access.site.action == "atomic" and not _only_writes(access)):
             written = np.iinfo(view.dtype).max
             missing = view.take(words) != written
             if missing.any():
@@ -120,6 +120,11 @@ class UninitializedChecker(Checker):
             (thread,),
             lanes.size,
         )
+
+
+def _only_writes(access: Access) -> bool:
+    """Return whether an atomic operation is an exchange that returns no value to the kernel."""
+    return access.site.op == "exch" and not access.used
 
 
 def _pad_size(size: int) -> int:

@@ -41,7 +41,7 @@ class AccessSite:
     order: MemoryOrder = "weak"
     scope: Scope = "system"
     op: str = ""
-    use: ValueUse = ValueUse.BRANCH
+    use: ValueUse = ValueUse.DATA
 
     @property
     def is_strong(self) -> bool:
