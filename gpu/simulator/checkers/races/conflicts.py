@@ -38,14 +38,25 @@ def find_strength(site: AccessSite) -> Strength:
     return Strength.ORDERED
 
 
+_COLUMNS = np.dtype([("strength", np.int8), ("reads", bool), ("use", np.int8), ("level", np.int8)])
+
+
 class SiteTable:
-    """The sites of a launch, by number, and their properties as arrays."""
+    """The sites of a launch, by number, and their properties.
+
+    Attributes
+    ----------
+    sites : list of AccessSite
+        The sites.
+    properties : array
+        For each site its "strength", whether it "reads", the "use" of its value, and the "level" of its scope.
+    """
 
     def __init__(self) -> None:
         self.sites: list[AccessSite] = []
+        self.properties = np.zeros(64, _COLUMNS)
         self.has_narrow_scopes = False
         self._numbers: dict[int, int] = {}
-        self._columns: dict[str, Array] = {}
 
     def find_number(self, site: AccessSite) -> int:
         """Return the number of a site, which is added if it is new."""
@@ -53,25 +64,20 @@ class SiteTable:
         if number is None:
             number = self._numbers[id(site)] = len(self.sites)
             self.sites.append(site)
-            self._columns = {}
+            if number == self.properties.size:
+                self.properties = np.resize(self.properties, 2 * number)
+            self.properties[number] = (
+                find_strength(site),
+                site.action == "read",
+                site.use,
+                SCOPE_LEVELS[site.scope],
+            )
             self.has_narrow_scopes |= is_narrow(site)
         return number
 
-    @property
-    def columns(self) -> dict[str, Array]:
-        """For each site: its "strength", whether it "reads", the "use" of its value, and the "level" of its scope."""
-        if not self._columns:
-            self._columns = {
-                "strength": np.array([find_strength(site) for site in self.sites], np.int8),
-                "reads": np.array([site.action == "read" for site in self.sites]),
-                "use": np.array([site.use for site in self.sites], np.int8),
-                "level": np.array([SCOPE_LEVELS[site.scope] for site in self.sites], np.int8),
-            }
-        return self._columns
-
     def are_strong(self, numbers: Array) -> Array:
         """Return whether the accesses of sites are strong."""
-        strong: Array = self.columns["strength"][numbers] > Strength.WEAK
+        strong: Array = self.properties["strength"][numbers] > Strength.WEAK
         return strong
 
     def find_conflicts(self, site: AccessSite, numbers: Array, levels: Array | None, flag_use: ValueUse) -> Array:
@@ -91,8 +97,8 @@ class SiteTable:
         strength = find_strength(site)
         if strength == Strength.WEAK:
             return np.ones(numbers.size, bool)
-        columns = self.columns
-        others, reads, uses = (columns[name][numbers] for name in ("strength", "reads", "use"))
+        properties = self.properties[numbers]
+        others, reads, uses = (properties[name] for name in ("strength", "reads", "use"))
         if strength == Strength.VOLATILE and site.action == "read":
             allowed = (others > Strength.VOLATILE) | (site.use >= flag_use)
         elif strength == Strength.VOLATILE:
@@ -104,7 +110,7 @@ class SiteTable:
             allowed = np.ones(numbers.size, bool)
         allowed &= others > Strength.WEAK
         if levels is not None:
-            allowed &= levels <= np.minimum(columns["level"][numbers], SCOPE_LEVELS[site.scope])
+            allowed &= levels <= np.minimum(properties["level"], SCOPE_LEVELS[site.scope])
         conflicts: Array = ~allowed
         return conflicts
 

@@ -320,7 +320,7 @@ class RaceChecker(Checker):
             races[rest] = ~self._order.are_ordered_before(
                 lanes[rest], threads[rest], events[rest], is_strong=site.is_strong, are_strong=are_strong
             )
-            rest = rest[races[rest] & are_strong & ~self._sites.columns["reads"][numbers[rest]]]
+            rest = rest[races[rest] & are_strong & ~self._sites.properties["reads"][numbers[rest]]]
             if rest.size and site.action != "atomic":
                 races[rest] = ~self._are_observed(checked, indices[rest], threads[rest], events[rest])
         return races
