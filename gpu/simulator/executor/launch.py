@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
 from typing import Any
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from gpu.base.errors import LaunchError
 from gpu.base.lane_mask import LaneMask
 from gpu.base.schedules import ROUND_ROBIN
+from gpu.base.warp import WARP
 from gpu.simulator import ir
 from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.lockstep import LockstepCompiler
@@ -23,22 +25,40 @@ from gpu.simulator.executor.state.batch import Geometry
 from gpu.simulator.executor.state.batches import (
     BATCH_LANES,
     find_reachable_functions,
+    has_strong_loop,
     has_wait_loop,
     split_clusters,
     split_grid,
 )
 from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.state.event_buffer import EventBuffer
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.observer import Observer, Observers
 from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
+from gpu.simulator.executor.state.progress import ProgressMonitor, StarvationError
 from gpu.simulator.executor.state.registers import Registers
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.textures import Texture
+from gpu.simulator.executor.values import PLAIN
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
 Argument = Array | Texture | PointerValue | np.generic | None
+
+
+_RESIDENT_LANES = {WARP: 1 << 12, 1: 1 << 10}
+"""The most lanes that make progress together if blocks wait for later ones, by the lanes per part."""
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """An order in which to run a number of blocks; if it can fail, it ends as soon as lanes starve."""
+
+    order: ExecutionOrder
+    blocks: int
+    fairness: int
+    can_fail: bool
 
 
 class SimulatedKernel:
@@ -51,6 +71,9 @@ class SimulatedKernel:
         self._variables = variables
         self._syncs_grid = any(called.syncs_grid for called in find_reachable_functions(function))
         self._has_phases = any(called.has_phases for called in find_reachable_functions(function))
+        self._may_wait = any(has_strong_loop(called.body) for called in find_reachable_functions(function))
+        # The attempt from which on the blocks of an earlier batch did not starve.
+        self._fairness = 0
         self._has_wait_loops = any(has_wait_loop(called.body) for called in find_reachable_functions(function))
 
     @property
@@ -207,37 +230,111 @@ class SimulatedKernel:
             if prod(cluster) == 1
             else split_clusters(grid, cluster, block, lanes, selected)
         )
-        for first, together in [(0, count)] if self._syncs_grid else batches:
-            if together not in geometries:
-                geometries[together] = Geometry(block, together)
-            batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer, cluster)
-            tree.attach_batch(batch, depth)
-            if observer is not None:
-                observer.batch_begins(batch)
-            try:
-                if order.register_seed is not None:
-                    registers = batch.registers = Registers(batch, observer, order.register_seed)
-                    self._run_batch(batch, values, batch.geometry.thread_mask)
-                    registers.flush_lanes(batch.geometry.thread_mask)
-                elif order.chooser is None:
-                    self._run_batch(batch, values, batch.geometry.thread_mask)
-                else:
-                    scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
-                    scheduler.run(partial(self._run_batch, batch, values))
-            finally:
-                tree.write_output(batch)
-            if observer is not None:
-                observer.batch_ends(batch)
+        done = selected.start
+        for first, planned in [(0, count)] if self._syncs_grid else batches:
+            if first < done:
+                continue  # ran with earlier blocks, which wait for it
+            for attempt in self._plan_attempts(order, depth, planned, selected.stop - first, block, cluster):
+                together = attempt.blocks
+                if together not in geometries:
+                    geometries[together] = Geometry(block, together)
+                batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer, cluster)
+                tree.attach_batch(batch, depth)
+                if self._run_attempt(batch, values, attempt, tree, observer):
+                    self._fairness = max(self._fairness, attempt.fairness)
+                    break
             tree.finish_batch(batch)
             children += batch.pending_children
-            on_progress((first + together) / count)
+            done = first + together
+            on_progress(done / count)
             if not depth:
-                tree.time_limit.check_progress(self.name, first + together, count)
+                tree.time_limit.check_progress(self.name, done, count)
         if observer is not None:
             observer.launch_ends()
         if not depth:
             tree.time_limit.begin_children()
         tree.run_in_order(children, depth + 1)
+
+    def _plan_attempts(
+        self,
+        order: ExecutionOrder,
+        depth: int,
+        planned: int,
+        remaining: int,
+        block: Sequence[int],
+        cluster: Sequence[int],
+    ) -> Iterator[_Attempt]:
+        """Yield the orders in which to try blocks, each fairer than the one before; the last one is tried to the end.
+
+        Parameters
+        ----------
+        order : ExecutionOrder
+            The order of the launch.
+        depth : int
+            The launch depth.
+        planned, remaining : int
+            The number of blocks of the batch, and of all blocks that have not run.
+        block, cluster : sequence of int
+            Extents of a block, and of a cluster.
+        """
+        can_retry = (
+            self._may_wait
+            and order.register_seed is None
+            and not (self._syncs_grid or depth or prod(cluster) > 1)
+            and self._compiler.values is PLAIN
+        )
+        if can_retry:
+            lanes = Geometry(block, 1).lanes
+            orders = [(order, BATCH_LANES)]
+            if order.chooser is None:
+                orders.append((ExecutionOrder(RoundRobinChooser()), _RESIDENT_LANES[WARP]))
+            if order.lanes_per_part > 1:
+                orders.append((ExecutionOrder(RoundRobinChooser(), lanes_per_part=1), _RESIDENT_LANES[1]))
+            attempts = [
+                (tried, blocks)
+                for tried, limit in orders
+                for blocks in dict.fromkeys((planned, min(remaining, max(planned, limit // lanes))))
+            ]
+            for fairness, (tried, blocks) in enumerate(attempts):
+                if fairness >= self._fairness:
+                    yield _Attempt(tried, blocks, fairness, can_fail=True)
+        yield _Attempt(order, planned, 0, can_fail=False)
+
+    def _run_attempt(
+        self, batch: RunningBatch, values: Sequence[Any], attempt: _Attempt, tree: HostLaunch, observer: Observer | None
+    ) -> bool:
+        """Run a batch; return False if its lanes starve, and what it has done is undone."""
+        order, buffer = attempt.order, None
+        if attempt.can_fail:
+            batch.monitor = ProgressMonitor()
+            if observer is not None:
+                batch.observer = buffer = EventBuffer(observer, batch.monitor.stop)
+        if batch.observer is not None:
+            batch.observer.batch_begins(batch)
+        starves = False
+        try:
+            if order.register_seed is not None:
+                registers = batch.registers = Registers(batch, batch.observer, order.register_seed)
+                self._run_batch(batch, values, batch.geometry.thread_mask)
+                registers.flush_lanes(batch.geometry.thread_mask)
+            elif order.chooser is None:
+                self._run_batch(batch, values, batch.geometry.thread_mask)
+            else:
+                scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
+                scheduler.run(partial(self._run_batch, batch, values))
+        except StarvationError:
+            assert batch.monitor is not None
+            batch.monitor.undo()
+            starves = True
+            return False
+        finally:
+            if not starves:
+                if buffer is not None:
+                    buffer.release()
+                tree.write_output(batch)
+        if batch.observer is not None:
+            batch.observer.batch_ends(batch)
+        return True
 
     def _batch_lanes(self, order: ExecutionOrder) -> int:
         """Return the number of lanes per batch. Blocks that wait for earlier blocks run one per batch."""

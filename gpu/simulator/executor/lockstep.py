@@ -19,10 +19,12 @@ from gpu.simulator import ir
 from gpu.simulator.executor.barriers import pass_barrier
 from gpu.simulator.executor.expressions import ExpressionCompiler
 from gpu.simulator.executor.operation_counter import OperationCounter
+from gpu.simulator.executor.state.batches import reads_strongly
 from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Executable
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory, SharedMemory
 from gpu.simulator.executor.state.observer import IssuedStep
 from gpu.simulator.executor.state.pointers import PointerValue
+from gpu.simulator.executor.state.progress import ProgressMonitor
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues, store
 from gpu.simulator.ir.value_uses import ValueUses
@@ -265,6 +267,7 @@ class LockstepCompiler:
         advance = self._bare(statement.step) if statement.step is not None else None
         body = self.compile_statement(statement.body)
         tests_first, position = statement.tests_first, statement.position
+        may_wait = reads_strongly(statement)
         issued = IssuedStep(position, "loop", self._operation_counter.count_operations(statement), statement)
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
@@ -278,6 +281,7 @@ class LockstepCompiler:
             returned, outer = frame.returned_mask, frame.continued_mask
             frame.continued_mask = None
             live: LaneMask | None = mask
+            count = mask.count
             tests = tests_first
             while live is not None:
                 if tests and condition is not None:
@@ -291,6 +295,9 @@ class LockstepCompiler:
                         frame.batch.observer.advance(frame.batch, statement, live)
                     advance(frame, live)
                 frame.batch.rounds += 1
+                if may_wait and frame.batch.monitor is not None:
+                    _watch_progress(frame.batch, frame.batch.monitor, has_left=live is None or live.count < count)
+                    count = live.count if live is not None else 0
                 if frame.batch.rounds > frame.batch.max_rounds:
                     raise _endless_error(frame, live or mask, position, f"{frame.batch.max_rounds} iterations")
                 if not frame.batch.rounds % _ITERATIONS_PER_TEST and frame.batch.time_limit.is_exceeded:
@@ -397,6 +404,15 @@ def _break(frame: CallFrame, mask: LaneMask) -> None:
 
 def _continue(frame: CallFrame, mask: LaneMask) -> None:
     frame.continued_mask = union_masks(frame.continued_mask, mask)
+
+
+def _watch_progress(batch: RunningBatch, monitor: ProgressMonitor, *, has_left: bool) -> None:
+    """Count an iteration of a loop in which lanes may wait; `has_left` if lanes have left the loop."""
+    part, running = (None, 1) if batch.scheduler is None else batch.scheduler.progress_of_part
+    if has_left:
+        monitor.leave_loop(part)
+    else:
+        monitor.iterate(part, running)
 
 
 def _endless_error(frame: CallFrame, mask: LaneMask, position: SourcePosition, duration: str) -> LaunchError:

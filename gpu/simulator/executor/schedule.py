@@ -314,6 +314,12 @@ class WarpScheduler:
         self._recheck = True
 
     @property
+    def progress_of_part(self) -> tuple[int, int]:
+        """The number of the running part, and the number of parts that can run."""
+        assert self._current is not None
+        return self._current.number, len(self._ready)
+
+    @property
     def exited_mask(self) -> LaneMask | None:
         """The lanes of the parts that have ended."""
         return self._batch.geometry.thread_mask.split(~self._running_lanes)[0]

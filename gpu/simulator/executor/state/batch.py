@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
+from gpu.simulator.executor.state.progress import ProgressMonitor
 
 Array = npt.NDArray[Any]
 
@@ -83,6 +84,8 @@ class BlockBatch:
     ) -> None:
         self.geometry = geometry
         self.cluster = tuple(cluster)
+        # Watches memory while the batch may start again in another order; None otherwise.
+        self.monitor: ProgressMonitor | None = None
         self.shared_bytes = shared_bytes
         self.shared: dict[object, Any] = {}
         self.first = first

@@ -168,6 +168,23 @@ def _reads_memory(expression: object, *, atomics_only: bool) -> bool:
     )
 
 
+def has_strong_loop(statement: ir.Statement) -> bool:
+    """Return whether a statement contains a loop in which lanes may wait."""
+    return any(isinstance(node, ir.Loop) and reads_strongly(node) for node in _iterate_nodes(statement))
+
+
+def reads_strongly(loop: ir.Loop) -> bool:
+    """Return whether a loop reads memory by atomic or volatile accesses, so that lanes may wait in it."""
+    return any(
+        (isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile))
+        or (
+            isinstance(node, ir.Call)
+            and any(_has_strong_read(called.body) for called in find_reachable_functions(node.function))
+        )
+        for node in _iterate_nodes(loop)
+    )
+
+
 def _has_strong_read(statement: ir.Statement) -> bool:
     return any(
         isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile)

@@ -196,7 +196,11 @@ class FlatMemory:
         value = _select_lanes(value, lanes)
         if isinstance(index, int) and isinstance(value, np.ndarray):
             value = value[-1]  # all lanes write one element: the last value remains
-        self.view(dtype)[index] = value
+        view, monitor = self.view(dtype), batch.monitor
+        old = monitor.save(view, index, is_global=self.space == "global") if monitor is not None else None
+        view[index] = value
+        if monitor is not None:
+            monitor.compare(view, index, old)
 
     def atomic(
         self,
@@ -214,7 +218,11 @@ class FlatMemory:
         index = self._check_index(batch, _select_lanes(element, lanes), dtype, lanes, site)
         if isinstance(index, int):
             index = np.full(mask.count, index)
-        old = apply_atomics(self.view(dtype), index, op, [_select_lanes(value, lanes) for value in values], used)
+        view, monitor = self.view(dtype), batch.monitor
+        before = monitor.save(view, index, is_global=self.space == "global") if monitor is not None else None
+        old = apply_atomics(view, index, op, [_select_lanes(value, lanes) for value in values], used)
+        if monitor is not None:
+            monitor.compare(view, index, before)
         if old is None or lanes is None:
             return old
         spread = np.zeros(mask.bits.size, dtype)

@@ -111,6 +111,10 @@ class Scheduler(Protocol):
         """Test the conditions of waiting parts again."""
 
     @property
+    def progress_of_part(self) -> tuple[int, int]:
+        """The number of the running part, and the number of parts that can run."""
+
+    @property
     def exited_mask(self) -> LaneMask | None:
         """The lanes that have exited."""
 

@@ -1,0 +1,92 @@
+"""Progress of a batch: detects that all of its running lanes wait in loops, and undoes what the batch has done.
+
+A GPU's warps, the lanes of a warp since Volta, and its resident blocks make progress independently. The executor runs
+them in an order that costs less; if lanes starve in it, the batch starts again in a fairer order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_IDLE_ITERATIONS = 64
+"""Iterations of a waiting loop without any change of memory after which its lanes count as starving."""
+
+_MAX_SAVED_BYTES = 1 << 28
+"""The most bytes of old values that a batch keeps; one that writes more cannot start again."""
+
+
+class StarvationError(Exception):
+    """All running lanes of a batch wait in loops, and no memory has changed for many iterations."""
+
+
+class ProgressMonitor:
+    """Watches the memory that a batch changes, and keeps the old values of global memory."""
+
+    def __init__(self) -> None:
+        self._undo: list[tuple[Array, Any, Any]] = []
+        self._saved_bytes = 0
+        self._idle_counts: dict[Hashable, int] = {}
+        self.is_active = True
+
+    def stop(self) -> None:
+        """Stop watching; the batch cannot start again."""
+        self.is_active = False
+        self._undo.clear()
+        self._idle_counts.clear()
+
+    def save(self, view: Array, index: Any, *, is_global: bool) -> Any:
+        """Return the old values of elements that are about to change; keep those of global memory."""
+        old = view[index].copy() if isinstance(index, np.ndarray) else view[index]
+        if is_global and self.is_active:
+            self._undo.append((view, index, old))
+            self._saved_bytes += old.nbytes
+            if self._saved_bytes > _MAX_SAVED_BYTES:
+                self.stop()
+        return old
+
+    def compare(self, view: Array, index: Any, old: Any) -> None:
+        """Note whether elements have changed."""
+        if self._idle_counts and bool(np.any(view[index] != old)):
+            self._idle_counts.clear()
+
+    def iterate(self, part: Hashable, running_parts: int) -> None:
+        """Count an iteration of a loop that reads memory which other threads may change.
+
+        Parameters
+        ----------
+        part : hashable
+            The part of the batch that executes it: a warp, a lane, or all lanes.
+        running_parts : int
+            The number of parts that can run.
+
+        Raises
+        ------
+        StarvationError
+            All parts that can run have executed many iterations without any change of memory.
+        """
+        if not self.is_active:
+            return
+        count = self._idle_counts.get(part, 0) + 1
+        self._idle_counts[part] = count
+        if (
+            count >= _IDLE_ITERATIONS
+            and len(self._idle_counts) >= running_parts
+            and min(self._idle_counts.values()) >= _IDLE_ITERATIONS
+        ):
+            raise StarvationError
+
+    def leave_loop(self, part: Hashable) -> None:
+        """Note that a part has left such a loop, at least with some lanes."""
+        self._idle_counts.pop(part, None)
+
+    def undo(self) -> None:
+        """Restore the old values of global memory."""
+        for view, index, old in reversed(self._undo):
+            view[index] = old
+        self.stop()
