@@ -19,6 +19,58 @@ _ADVICE: dict[RaceScope, str] = {
     "launches": "Concurrent launches are unordered: use {atomic}, or start one launch after the other has ended",
 }
 
+RaceCause = Literal[
+    "unfenced lock",
+    "narrow lock fence",
+    "unfenced read",
+    "narrow read",
+    "narrow read fence",
+    "unfenced write",
+    "narrow write",
+    "narrow write fence",
+    "narrow access",
+    "ignored flag",
+]
+"""Why synchronization through memory does not order two accesses."""
+
+_CAUSES: dict[RaceCause, str] = {
+    "unfenced lock": "No fence follows the atomic operation that takes the lock: add a {fence} before the first access "
+    "to the data",
+    "narrow lock fence": "The fence after the atomic operation that takes the lock is of {scope} scope, and another "
+    "thread that takes the lock is in another {scope}: use a {fence}",
+    "unfenced read": "No fence follows the read of the flag: add a {fence} between the read of the flag and the access "
+    "to the data",
+    "narrow read": "The read of the flag is of {scope} scope, and the thread that wrote the flag is in another "
+    "{scope}: use a read of device scope",
+    "narrow read fence": "The fence after the read of the flag is of {scope} scope, and the thread that wrote the flag "
+    "is in another {scope}: use a {fence}",
+    "unfenced write": "The flag is written without a fence before it: add a {fence} between the write of the data and "
+    "the write of the flag",
+    "narrow write": "The write of the flag is of {scope} scope, and the thread that reads the flag is in another "
+    "{scope}: use a write of device scope",
+    "narrow write fence": "The fence before the write of the flag is of {scope} scope, and the thread that reads the "
+    "flag is in another {scope}: use a {fence}",
+    "narrow access": "A strong access is of {scope} scope, and the other thread is in another {scope}: use one of "
+    "device scope",
+    "ignored flag": "No branch tests the value of the flag, so the thread does not wait for it: test the value before "
+    "the access to the data",
+}
+
+
+def format_race_cause(cause: RaceCause, *, fence: str, scope: str) -> str:
+    """Return a sentence that states why synchronization through memory does not order two accesses.
+
+    Parameters
+    ----------
+    cause : RaceCause
+        The cause.
+    fence : str
+        A fence that both threads are in the scope of.
+    scope : str
+        The widest scope that does not contain both threads: "block" or "cluster".
+    """
+    return _CAUSES[cause].format(fence=f"{fence}()", scope=scope) + "."
+
 
 def format_race_advice(scope: RaceScope, *, is_one_line: bool, has_atomic: bool) -> str:
     """Return a sentence that states why two accesses race, and how to order them.

@@ -16,10 +16,11 @@ from gpu.base.findings import Finding
 from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
 from gpu.simulator.checkers.checker import Checker
-from gpu.simulator.checkers.races.advice import RaceScope, format_race_advice
+from gpu.simulator.checkers.races.advice import RaceCause, RaceScope, format_race_advice, format_race_cause
 from gpu.simulator.checkers.races.conflicts import SiteTable, Strength, find_strength, is_narrow
 from gpu.simulator.checkers.races.happens_before import HappensBefore
 from gpu.simulator.checkers.races.launch_tree import ArrayKey, LaunchTree
+from gpu.simulator.checkers.races.release_sequences import SCOPE_LEVELS
 from gpu.simulator.checkers.races.shadow import EVENT, SEVERAL, Shadow, extract_threads, high_records, low_records
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
@@ -132,6 +133,8 @@ class RaceChecker(Checker):
         self._batch = batch
         self._threads = self._order.first_thread + batch.geometry.lane_numbers
         self._high_records = high_records(self._threads)
+        # For each lane, the record of the last write of the flag that it read last.
+        self._flags = np.zeros(batch.geometry.lanes, np.int64)
         self._low_records = low_records(self._threads)
 
     def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
@@ -230,9 +233,13 @@ class RaceChecker(Checker):
         site, synchronization = checked.access.site, self._order.synchronization
         synchronization.record_access(checked.event, checked.access.mask.lanes)
         if site.is_strong:
+            records = _lane_records(self._high_records, checked) + checked.event
             if site.action != "write" and checked.access.used and site.use > ValueUse.DATA:
-                last = checked.shadow.get_or_create(_LAST_STRONG)
-                last[checked.cells] = _lane_records(self._high_records, checked) + checked.event
+                flags = checked.shadow.get_or_create(_LAST_WRITE).take(checked.cells)
+                self._flags[checked.lanes] = np.where(flags != 0, flags, self._flags[checked.lanes])
+                checked.shadow.get_or_create(_LAST_STRONG)[checked.cells] = records
+            if site.action == "write" or not (checked.access.used and site.op in ("", "add", "or", "cas")):
+                checked.shadow.get_or_create(_LAST_WRITE)[checked.cells] = records
             synchronization.record_strong_access(
                 checked.batch,
                 checked.access,
@@ -401,6 +408,18 @@ class RaceChecker(Checker):
                 records[cells] = merged
             else:
                 records[cells[::-1]] = merged[::-1]
+        if slot == "narrow atomic":
+            self._compare_with_highest(checked, slot)
+
+    def _compare_with_highest(self, checked: _CheckedAccess, slot: str) -> None:
+        """Report lanes of this instruction that race with the highest lane that accesses the same cell."""
+        highest = checked.shadow.get_or_create(f"{slot} high").take(checked.cells)
+        threads = extract_threads(highest, slot)
+        same = np.flatnonzero(((highest & EVENT) == checked.event) & (threads != self._threads[checked.lanes]))
+        if same.size:
+            levels = self._order.synchronization.find_levels(checked.lanes[same], threads[same])
+            same = same[levels > SCOPE_LEVELS[checked.access.site.scope]]
+            self._report(checked, same, threads[same], np.full(same.size, checked.event))
 
     def _drop_ordered(self, records: Array, lanes: Array, slot: str) -> None:
         """Clear records that a barrier or `__syncwarp` orders before the current access of their block or warp."""
@@ -503,11 +522,20 @@ class RaceChecker(Checker):
             )
             if value is not None
         )
-        advice = format_race_advice(
-            self._find_scope(checked, lane, thread, event, other_batch),
-            is_one_line=_line_key(earlier.position) == _line_key(access.site.position),
-            has_atomic="atomic" in (earlier.action, access.site.action),
-        )
+        scope = self._find_scope(checked, lane, thread, event, other_batch)
+        cause = self._find_cause(checked, lane, earlier, thread, event) if scope not in ("copy", "launches") else None
+        if cause is not None:
+            advice = format_race_cause(
+                cause,
+                fence="__threadfence_block" if scope in ("warp", "block") else "__threadfence",
+                scope="cluster" if scope == "grid" and checked.batch.cluster_blocks > 1 else "block",
+            )
+        else:
+            advice = format_race_advice(
+                scope,
+                is_one_line=_line_key(earlier.position) == _line_key(access.site.position),
+                has_atomic="atomic" in (earlier.action, access.site.action),
+            )
         assert isinstance(access.memory, FlatMemory)
         return Finding(
             "race",
@@ -520,6 +548,24 @@ class RaceChecker(Checker):
             names,
             count,
         )
+
+    def _find_cause(
+        self, checked: _CheckedAccess, lane: int, earlier: AccessSite, thread: int, event: int
+    ) -> RaceCause | None:
+        """Return why synchronization through memory does not order two accesses; None if there is none."""
+        synchronization, site = self._order.synchronization, checked.access.site
+        both_strong = Strength.VOLATILE not in (find_strength(site), find_strength(earlier))
+        if site.is_strong and earlier.is_strong and both_strong and (is_narrow(site) or is_narrow(earlier)):
+            return "narrow access"
+        cause = synchronization.find_cause(lane, thread, event)
+        if cause is None and self._has_flag_of(lane, thread, event):
+            cause = "unfenced write"
+        return cause
+
+    def _has_flag_of(self, lane: int, thread: int, event: int) -> bool:
+        """Return whether a lane has read a flag that a thread wrote after an event."""
+        record = int(self._flags[lane])
+        return record != 0 and (record >> 32) - 1 == thread and (record & EVENT) > event
 
     def _find_scope(
         self, checked: _CheckedAccess, lane: int, thread: int, event: int, other_batch: BlockBatch | None
@@ -548,6 +594,8 @@ class RaceChecker(Checker):
         return f"({', '.join(map(str, thread_values))})" if isinstance(values, tuple) else str(thread_values[0])
 
 
+_LAST_WRITE = "last strong write"
+"""The slot with the last write of a cell by a strong access that may set a flag."""
 _LAST_STRONG = "last strong"
 """The slot with the last strong read or atomic operation of a cell."""
 

@@ -42,13 +42,13 @@ class ReleaseSequence:
 
     def __init__(self, blocks: int) -> None:
         self.length = 0
-        self.has_weak = False
+        self.has_weak = self.has_narrow_write = False
         self._blocks = blocks
         # For each group of readers: the indices of the releases that reach it, and what they make known.
         self._releases: defaultdict[Hashable, tuple[list[int], list[Snapshot]]] = defaultdict(lambda: ([], []))
         self._clocks: dict[tuple[Hashable, bool], tuple[int, AcquiredClock]] = {}
 
-    def append(self, cluster: int, snapshots: tuple[Snapshot | None, ...]) -> None:
+    def append(self, cluster: int, snapshots: tuple[Snapshot | None, ...], *, is_narrow: bool) -> None:
         """Append a release.
 
         Parameters
@@ -57,6 +57,8 @@ class ReleaseSequence:
             The cluster of the thread.
         snapshots : tuple of Snapshot or None
             For each scope, what the release makes known to threads that its fence and its write include.
+        is_narrow : bool
+            Whether the scope of the write does not include all threads.
         """
         in_block, in_cluster, in_device = snapshots
         assert in_block is not None
@@ -68,6 +70,7 @@ class ReleaseSequence:
         if in_block is not in_device:
             self._add(("narrow", in_block.block), in_block)
         self.has_weak |= any(each is not None and each.is_weak for each in snapshots)
+        self.has_narrow_write |= is_narrow
         self.length += 1
 
     def _add(self, group: Hashable, snapshot: Snapshot) -> None:
@@ -85,9 +88,14 @@ class ReleaseSequence:
             groups = ["device", ("narrow", reader.block)]
         if reader.level > 0:
             groups.append(("cluster", reader.cluster))
-        return merge_clocks(self._join(group, length, weak and self.has_weak) for group in groups)
+        return merge_clocks(self._join(group, length, weak=weak and self.has_weak) for group in groups)
 
-    def _join(self, group: Hashable, length: int, weak: bool) -> AcquiredClock | None:
+    def find_all_events(self, length: int) -> AcquiredClock | None:
+        """Return what the first `length` releases make known to threads in their own blocks; None if nothing."""
+        groups = [group for group in self._releases if isinstance(group, tuple) and group[0] == "block"]
+        return merge_clocks(self._join(group, length, weak=False) for group in groups)
+
+    def _join(self, group: Hashable, length: int, *, weak: bool) -> AcquiredClock | None:
         if group not in self._releases:
             return None
         indices, snapshots = self._releases[group]

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.base.warp import WARP
+from gpu.simulator.checkers.races.advice import RaceCause
 from gpu.simulator.checkers.races.critical_sections import CriticalSections
 from gpu.simulator.checkers.races.release_sequences import DEVICE_LEVEL, LEVELS, SCOPE_LEVELS, Reader, ReleaseSequence
 from gpu.simulator.checkers.races.shadow import Shadow
@@ -47,12 +48,18 @@ class _Observation:
         Whether a barrier of the block replaces the fence: the last block to take a ticket reads what the others wrote
         after a `__syncthreads()`, as in NVIDIA's sample threadFenceReduction. The memory model requires a fence there,
         but no GPU has these values in its L1 cache. A thread that takes a lock or waits in a loop needs the fence.
+    time : int
+        The event of the read.
+    is_acquired : bool
+        Whether a fence of its scope has followed.
     """
 
     length: int
     level: int
     orders_strong: bool
     is_ticket: bool
+    time: int
+    is_acquired: bool = False
 
 
 @dataclass
@@ -62,6 +69,8 @@ class _Knowledge:
     acquired: AcquiredClock | None = None
     weakly_acquired: AcquiredClock | None = None
     observations: dict[ReleaseSequence, _Observation] = field(default_factory=dict)
+    # The number of releases observed by reads whose values decide nothing.
+    ignored: dict[ReleaseSequence, int] = field(default_factory=dict)
 
     def add_all(self, others: Iterable[_Knowledge]) -> None:
         """Add what others know."""
@@ -73,10 +82,11 @@ class _Knowledge:
                 known = self.observations.get(sequence)
                 if known is None or known.length < observation.length:
                     self.observations[sequence] = observation
+            self.ignored |= other.ignored
 
     def copy(self) -> _Knowledge:
         """Return a copy that can be changed."""
-        return _Knowledge(self.acquired, self.weakly_acquired, dict(self.observations))
+        return _Knowledge(self.acquired, self.weakly_acquired, dict(self.observations), dict(self.ignored))
 
 
 class _Fences:
@@ -255,18 +265,20 @@ class Synchronization:
         for lane in lanes.tolist():
             for known in self._find_knowledge(lane):
                 for sequence, observation in list(known.observations.items()):
+                    if observation.is_acquired:
+                        continue
                     own = self._of_lane.setdefault(lane, _Knowledge())
                     self._acquire(own, lane, sequence, observation, min(level, observation.level))
                     if own is known and level >= observation.level:
-                        del own.observations[sequence]
+                        own.observations[sequence] = replace(observation, is_acquired=True)
 
     def _acquire_tickets(self, lane: int) -> None:
         """Acquire what a lane has observed by taking tickets, when it passes a barrier."""
         known = self._of_lane[lane]
         for sequence, observation in list(known.observations.items()):
-            if observation.is_ticket:
+            if observation.is_ticket and not observation.is_acquired:
                 self._acquire(known, lane, sequence, observation, observation.level)
-                del known.observations[sequence]
+                known.observations[sequence] = replace(observation, is_acquired=True)
 
     def acquire(self, lanes: Array) -> None:
         """Acquire what lanes have observed, as a fence does."""
@@ -364,7 +376,10 @@ class Synchronization:
             lane, cell = int(lanes[index]), int(cells[index])
             number = int(sequences[cell])
             if observes and number:
-                self._observe(lane, self._sequences[number - 1], site, level)
+                self._observe(lane, self._sequences[number - 1], site, level, time)
+            elif number and site.action != "write" and access.used:
+                sequence = self._sequences[number - 1]
+                self._of_lane.setdefault(lane, _Knowledge()).ignored[sequence] = sequence.length
             if not releases[index]:
                 continue
             if not number:
@@ -377,9 +392,9 @@ class Synchronization:
                 else self._release_fenced(lane, level)
             )
             cluster = int(self._cluster_of_block[lane // self._threads_per_block])
-            self._sequences[number - 1].append(cluster, snapshots)
+            self._sequences[number - 1].append(cluster, snapshots, is_narrow=level < DEVICE_LEVEL)
 
-    def _observe(self, lane: int, sequence: ReleaseSequence, site: AccessSite, level: int) -> None:
+    def _observe(self, lane: int, sequence: ReleaseSequence, site: AccessSite, level: int, time: int) -> None:
         knowledge = self._of_lane.get(lane)
         if knowledge is None:
             knowledge = self._of_lane[lane] = _Knowledge()
@@ -388,11 +403,11 @@ class Synchronization:
             return
         is_swap = site.op == "cas"
         is_ticket = site.action == "atomic" and not is_swap and site.use == ValueUse.BRANCH
-        observation = _Observation(sequence.length, level, orders_strong=not is_swap, is_ticket=is_ticket)
+        observation = _Observation(sequence.length, level, orders_strong=not is_swap, is_ticket=is_ticket, time=time)
         if site.order in _ACQUIRES:
             self._acquire(knowledge, lane, sequence, observation, level)
-        else:
-            knowledge.observations[sequence] = observation
+            observation = replace(observation, is_acquired=True)
+        knowledge.observations[sequence] = observation
 
     def _release_now(self, snapshot: Snapshot, level: int) -> tuple[Snapshot | None, ...]:
         return tuple(snapshot if each <= level else None for each in LEVELS)
@@ -538,6 +553,59 @@ class Synchronization:
             )
         return ordered
 
+    def find_cause(self, lane: int, thread: int, event: int) -> RaceCause | None:
+        """Return why an event of a thread is not ordered before the current point of a lane; None if unknown."""
+        one = (np.array([lane]), np.array([thread]), np.array([event]))
+        level = int(self.find_levels(*one[:2])[0])
+        known = self._find_knowledge(lane)
+        strong = np.ones(1, bool)
+        for each in known:
+            for clock in self._iterate_clocks(each, lane, is_strong=True):
+                is_included = clock.includes(*one[1:], self._threads_per_block)[0]
+                levels, weak = np.array([level]), ~strong
+                if is_included and self._sections.are_unfenced(*one[1:], levels, weak)[0]:
+                    in_block = self._sections.are_unfenced(*one[1:], np.array([0]), weak)[0]
+                    return "unfenced lock" if in_block else "narrow lock fence"
+        for each in known:
+            for sequence, observation in each.observations.items():
+                cause = self._explain_observation(lane, sequence, observation, one[1:], level)
+                if cause is not None:
+                    return cause
+            for sequence, length in each.ignored.items():
+                if self._includes(
+                    sequence.find_known_events(length, self._reader(lane, DEVICE_LEVEL), weak=False), one
+                ):
+                    return "ignored flag"
+        return None
+
+    def _explain_observation(
+        self,
+        lane: int,
+        sequence: ReleaseSequence,
+        observation: _Observation,
+        access: tuple[Array, Array],
+        level: int,
+    ) -> RaceCause | None:
+        """Return why an observation of a lane does not order an access before it."""
+        reader = self._reader(lane, observation.level)
+        one = (np.array([lane]), *access)
+        if self._includes(sequence.find_known_events(observation.length, reader, weak=False), one):
+            if self._has_fence_since(lane, observation):
+                return "narrow read fence"
+            return "unfenced read" if observation.orders_strong else "unfenced lock"
+        if self._includes(sequence.find_all_events(observation.length), one):
+            if observation.level < level:
+                return "narrow read"
+            return "narrow write" if sequence.has_narrow_write else "narrow write fence"
+        return None
+
+    def _has_fence_since(self, lane: int, observation: _Observation) -> bool:
+        """Return whether a fence has followed an observation, of any scope."""
+        return bool(self._fences) and int(self._fences[0].times[lane]) > observation.time
+
+    def _includes(self, clock: AcquiredClock | None, one: tuple[Array, Array, Array]) -> bool:
+        return clock is not None and bool(clock.includes(one[1], one[2], self._threads_per_block)[0])
+
     def _iterate_clocks(self, knowledge: _Knowledge, lane: int, *, is_strong: bool) -> Iterable[AcquiredClock]:
         if knowledge.acquired is not None:
             yield knowledge.acquired
@@ -545,7 +613,7 @@ class Synchronization:
             if knowledge.weakly_acquired is not None:
                 yield knowledge.weakly_acquired
             for sequence, observation in knowledge.observations.items():
-                if observation.orders_strong:
+                if observation.orders_strong and not observation.is_acquired:
                     reader = self._reader(lane, observation.level)
                     known = sequence.find_known_events(observation.length, reader, weak=True)
                     if known is not None:

@@ -1,0 +1,519 @@
+"""Synchronization through memory: right kernels give no finding, wrong ones a race that names its cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.base.findings import Finding
+from gpu.simulator.checkers.races.races import RaceChecker
+from tests.gpu.simulator.watched_launch import launch_watched
+
+NO_CAUSE = "unordered|No barrier"
+NO_RELEASE_FENCE = "The flag is written without a fence before it"
+NO_ACQUIRE_FENCE = "No fence follows the read of the flag"
+NO_LOCK_FENCE = "No fence follows the atomic operation that takes the lock"
+NARROW_LOCK_FENCE = "The fence after the atomic operation that takes the lock is of block scope"
+NARROW_RELEASE_FENCE = "The fence before the write of the flag is of block scope"
+NARROW_ACQUIRE_FENCE = "The fence after the read of the flag is of block scope"
+NARROW_ACCESS = "A strong access is of block scope"
+IGNORED_FLAG = "No branch tests the value of the flag"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel: its body with `int *data, *flag, *out`, its shape, and the cause of its race; "" if it is right."""
+
+    body: str
+    cause: str
+    grid: int = 2
+    block: int = 1
+    head: str = ""
+    schedule: str = "round-robin"
+
+
+def find_races(program: Program, **options: Any) -> list[Finding]:
+    source = f"""{program.head}
+__global__ void f(int *data, int *flag, int *out) {{
+    int t = threadIdx.x, b = blockIdx.x, i = b * blockDim.x + t;
+    {program.body}
+}}"""
+    checker = RaceChecker()
+    arrays = [np.zeros(4096, np.int32) for _ in range(3)]
+    options = {
+        "grid": program.grid,
+        "block": program.block,
+        "schedule": program.schedule,
+        "max_seconds": 60.0,
+        **options,
+    }
+    launch_watched(checker, source, *arrays, **options)
+    return checker.findings
+
+
+def message(write: str, read: str) -> str:
+    return f"if (b == 0) {{ data[0] = 42; {write} }} else {{ {read} out[0] = data[0]; }}"
+
+
+VOLATILE_WAIT = "while (*(volatile int *)flag == 0) {}"
+ATOMIC_WAIT = "while (atomicAdd(flag, 0) == 0) {}"
+
+MESSAGES = {
+    "volatile flag": (message("__threadfence(); *(volatile int *)flag = 1;", f"{VOLATILE_WAIT} __threadfence();"), ""),
+    "atomic flag": (message("__threadfence(); atomicExch(flag, 1);", f"{ATOMIC_WAIT} __threadfence();"), ""),
+    "atomic write, volatile read": (
+        message("__threadfence(); atomicExch(flag, 1);", f"{VOLATILE_WAIT} __threadfence();"),
+        "",
+    ),
+    "no fence before the write": (
+        message("*(volatile int *)flag = 1;", f"{VOLATILE_WAIT} __threadfence();"),
+        NO_RELEASE_FENCE,
+    ),
+    "no fence before the atomic write": (
+        message("atomicExch(flag, 1);", f"{ATOMIC_WAIT} __threadfence();"),
+        NO_RELEASE_FENCE,
+    ),
+    "fence before the data": (
+        (
+            "if (b == 0) { __threadfence(); data[0] = 42; atomicExch(flag, 1); }"
+            f"else {{ {ATOMIC_WAIT} __threadfence(); out[0] = data[0]; }}"
+        ),
+        NO_RELEASE_FENCE,
+    ),
+    "no fence after the read": (message("__threadfence(); atomicExch(flag, 1);", ATOMIC_WAIT), NO_ACQUIRE_FENCE),
+    "fence before the read": (
+        message("__threadfence(); atomicExch(flag, 1);", f"__threadfence(); {ATOMIC_WAIT}"),
+        NO_ACQUIRE_FENCE,
+    ),
+    "narrow fence before the write": (
+        message("__threadfence_block(); atomicExch(flag, 1);", f"{ATOMIC_WAIT} __threadfence();"),
+        NARROW_RELEASE_FENCE,
+    ),
+    "narrow fence after the read": (
+        message("__threadfence(); atomicExch(flag, 1);", f"{ATOMIC_WAIT} __threadfence_block();"),
+        NARROW_ACQUIRE_FENCE,
+    ),
+    "narrow atomic write": (
+        message("__threadfence(); atomicExch_block(flag, 1);", f"{ATOMIC_WAIT} __threadfence();"),
+        NARROW_ACCESS,
+    ),
+    "system scope": (
+        message("__threadfence_system(); atomicExch_system(flag, 1);", f"{ATOMIC_WAIT} __threadfence_system();"),
+        "",
+    ),
+    "wrong flag": (
+        message("__threadfence(); atomicExch(flag, 1);", "if (atomicAdd(flag + 1, 0) == 0) __threadfence();"),
+        NO_CAUSE,
+    ),
+    "flag written before the data": (
+        (
+            "if (b == 0) { atomicExch(flag, 1); data[0] = 42; __threadfence(); atomicExch(flag + 1, 1); }"
+            f"else {{ {ATOMIC_WAIT} __threadfence(); out[0] = data[0]; }}"
+        ),
+        NO_CAUSE,
+    ),
+    "flag never looked at": (
+        message("__threadfence(); atomicExch(flag, 1);", "int seen = atomicAdd(flag, 0); __threadfence();"),
+        IGNORED_FLAG,
+    ),
+    "flag only stored": (
+        message("__threadfence(); atomicExch(flag, 1);", "out[1] = atomicAdd(flag, 0) + 1; __threadfence();"),
+        IGNORED_FLAG,
+    ),
+    "flag tested later": (
+        message("__threadfence(); atomicExch(flag, 1);", "int seen = atomicAdd(flag, 0); __threadfence(); if (seen)"),
+        "",
+    ),
+    "flag overwritten by another thread": (
+        (
+            "if (b == 0) { data[0] = 42; __threadfence(); atomicExch(flag, 1); }"
+            "if (b == 1) *(volatile int *)flag = 2;"
+            "if (b == 2) { while (*(volatile int *)flag != 2) {} __threadfence(); out[0] = data[0]; }"
+        ),
+        NO_CAUSE,
+        3,
+    ),
+    "flag raised by another thread": (
+        (
+            "if (b == 0) { data[0] = 42; __threadfence(); atomicExch(flag, 1); }"
+            "if (b == 1) atomicAdd(flag, 1);"
+            "if (b == 2) { while (atomicAdd(flag, 0) != 2) {} __threadfence(); out[0] = data[0]; }"
+        ),
+        "",
+        3,
+    ),
+    "handed on": (
+        (
+            "if (b == 0) { data[0] = 42; __threadfence(); atomicExch(flag, 1); }"
+            "if (b == 1) { while (atomicAdd(flag, 0) != 1) {} __threadfence(); atomicExch(flag + 1, 1); }"
+            "if (b == 2) { while (atomicAdd(flag + 1, 0) != 1) {} __threadfence(); out[0] = data[0]; }"
+        ),
+        "",
+        3,
+    ),
+    "handed on without a fence": (
+        (
+            "if (b == 0) { data[0] = 42; __threadfence(); atomicExch(flag, 1); }"
+            "if (b == 1) { while (atomicAdd(flag, 0) != 1) {} atomicExch(flag + 1, 1); }"
+            "if (b == 2) { while (atomicAdd(flag + 1, 0) != 1) {} __threadfence(); out[0] = data[0]; }"
+        ),
+        NO_CAUSE,
+        3,
+    ),
+    "flag reset by its reader": (
+        (
+            "if (b == 0) { data[0] = 42; __threadfence(); *(volatile int *)flag = 1; }"
+            f"else {{ {VOLATILE_WAIT} __threadfence(); out[0] = data[0]; *flag = 0; }}"
+        ),
+        "",
+    ),
+    "flag reset by another thread": (
+        (
+            "if (b == 0) { data[0] = 42; __threadfence(); *(volatile int *)flag = 1; }"
+            f"if (b == 1) {{ {VOLATILE_WAIT} __threadfence(); out[0] = data[0]; }} if (b == 2) *flag = 0;"
+        ),
+        NO_CAUSE,
+        3,
+    ),
+    "volatile data and no fence after the read": (
+        (
+            "volatile int *v = data; if (b == 0) { v[0] = 42; __threadfence(); atomicExch(flag, 1); }"
+            f"else {{ {ATOMIC_WAIT} out[0] = v[0]; }}"
+        ),
+        "",
+    ),
+    "volatile data and no fence before the write": (
+        (
+            "volatile int *v = data; if (b == 0) { v[0] = 42; __threadfence(); v[1] = 1; atomicExch(flag, 1); }"
+            f"else {{ {ATOMIC_WAIT} out[0] = v[1]; }}"
+        ),
+        NO_RELEASE_FENCE,
+    ),
+    "consumer first": (
+        (
+            f"if (b == 1) {{ data[0] = 42; __threadfence(); atomicExch(flag, 1); }} else {{ {ATOMIC_WAIT} __threadfence();"
+            " out[0] = data[0]; }"
+        ),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_between_blocks(name: str) -> None:
+    body, cause, *grid = MESSAGES[name]
+    check(Program(body, cause, *grid))
+
+
+def check(program: Program, **options: Any) -> None:
+    found = find_races(program, **options)
+    if not program.cause:
+        assert found == []
+    else:
+        assert found
+        assert any(each in finding.message for finding in found for each in program.cause.split("|"))
+
+
+def lock(take: str, release: str, access: str = "data[0] += 1;", location: str = "flag") -> str:
+    return (
+        f"if (t == 0) {{ int *lock = {location}; while (atomicCAS(lock, 0, 1) != 0) {{}} {take} {access} {release} "
+        "atomicExch(lock, 0); }"
+    )
+
+
+FENCE, FENCE_BLOCK = "__threadfence();", "__threadfence_block();"
+LOCKS = {
+    "both fences": (lock(FENCE, FENCE), ""),
+    "no fence before the release": (lock(FENCE, ""), NO_RELEASE_FENCE),
+    "no fence after the lock is taken": (lock("", FENCE), NO_LOCK_FENCE),
+    "no fence after the lock is taken by the first block": (lock(f"if (b > 0) {FENCE}", FENCE), NO_LOCK_FENCE),
+    "narrow fence by the first block": (lock(f"if (b > 0) {FENCE} else {FENCE_BLOCK}", FENCE), NARROW_LOCK_FENCE),
+    "narrow fence before the release": (lock(FENCE, FENCE_BLOCK), NARROW_RELEASE_FENCE),
+    "two locks": (lock(FENCE, FENCE, location="flag + b % 2"), NO_CAUSE),
+    "a lock for each element": (lock(FENCE, FENCE, "data[b % 2] += 1;", "flag + b % 2"), ""),
+    "no lock in one block": (f"if (b == 2) {{ if (t == 0) data[0] += 1; return; }} {lock(FENCE, FENCE)}", NO_CAUSE),
+    "released too early": (lock(FENCE, f"{FENCE} atomicExch(lock, 0); data[0] += 1;", "int old = data[0];"), NO_RELEASE_FENCE),
+    "read without the lock": (f"{lock(FENCE, FENCE)} if (t == 1) out[b] = data[0];", NO_CAUSE),
+    "a block holds it": (
+        (
+            f"if (t == 0) {{ while (atomicCAS(flag, 0, 1) != 0) {{}} {FENCE} }} __syncthreads(); data[t] += 1; "
+            f"__syncthreads(); if (t == 0) {{ {FENCE} atomicExch(flag, 0); }}"
+        ),
+        "",
+    ),
+    "a block holds it and does not wait before the release": (
+        (
+            f"if (t == 0) {{ while (atomicCAS(flag, 0, 1) != 0) {{}} {FENCE} }} __syncthreads(); data[t] += 1; "
+            f"if (t == 0) {{ {FENCE} atomicExch(flag, 0); }}"
+        ),
+        NO_CAUSE,
+    ),
+    "ABA stack": (
+        # `next` of a node is read while another thread may push the node again.
+        (
+            "if (t == 0) { int head = *(volatile int *)flag; int next = data[head]; "
+            "if (atomicCAS(flag, head, next) == head) { __threadfence(); data[head] = *(volatile int *)flag; "
+            "__threadfence(); atomicExch(flag, head); } }"
+        ),
+        NO_CAUSE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_of_blocks(name: str) -> None:
+    body, cause = LOCKS[name]
+    check(Program(body, cause, grid=3, block=33))
+
+
+IN_BLOCK = {
+    "lock for each lane, loop around the critical section": (
+        (
+            "bool done = false; while (!done) { if (atomicCAS(flag, 0, 1) == 0) { __threadfence(); data[0] += 1; "
+            "__threadfence(); atomicExch(flag, 0); done = true; } }"
+        ),
+        "",
+        32,
+    ),
+    "lock for each lane": (
+        "while (atomicCAS(flag, 0, 1) != 0) {} __threadfence(); data[0] += 1; __threadfence(); atomicExch(flag, 0);",
+        "",
+        32,
+    ),
+    "lock for each lane without a fence": (
+        "while (atomicCAS(flag, 0, 1) != 0) {} __threadfence(); data[0] += 1; atomicExch(flag, 0);",
+        NO_RELEASE_FENCE,
+        32,
+    ),
+    "lock for each warp": (
+        (
+            "__shared__ int lock, sum; if (t == 0) lock = sum = 0; __syncthreads(); if (t % 32 == 0) { "
+            "while (atomicCAS(&lock, 0, 1) != 0) {} __threadfence_block(); sum += 1; __threadfence_block(); "
+            "atomicExch(&lock, 0); } __syncthreads(); if (t == 0) out[0] = sum;"
+        ),
+        "",
+        96,
+    ),
+    "lock of block scope": (
+        (
+            "if (t % 32 == 0) { while (atomicCAS_block(flag, 0, 1) != 0) {} __threadfence_block(); data[0] += 1; "
+            "__threadfence_block(); atomicExch_block(flag, 0); }"
+        ),
+        "",
+        96,
+    ),
+    "producer and consumer": (
+        (
+            "__shared__ int box; __shared__ volatile int full; if (t == 0) full = 0; __syncthreads(); "
+            "if (t == 0) { box = 5; __threadfence_block(); full = 1; } "
+            "if (t == 32) { while (full == 0) {} __threadfence_block(); out[0] = box; }"
+        ),
+        "",
+        64,
+    ),
+    "consumer before producer": (
+        (
+            "__shared__ int box; __shared__ volatile int full; if (t == 0) full = 0; __syncthreads(); "
+            "if (t == 32) { while (full == 0) {} __threadfence_block(); out[0] = box; } "
+            "if (t == 0) { box = 5; __threadfence_block(); full = 1; }"
+        ),
+        "",
+        64,
+    ),
+    "consumer before producer in a warp": (
+        (
+            "__shared__ int box; __shared__ volatile int full; if (t == 0) full = 0; __syncwarp(); "
+            "if (t == 1) { while (full == 0) {} __threadfence_block(); out[0] = box; } "
+            "if (t == 0) { box = 5; __threadfence_block(); full = 1; }"
+        ),
+        "",
+        32,
+    ),
+    "producer and consumer without fences": (
+        (
+            "__shared__ int box; __shared__ volatile int full; if (t == 0) full = 0; __syncthreads(); "
+            "if (t == 0) { box = 5; full = 1; } if (t == 32) { while (full == 0) {} out[0] = box; }"
+        ),
+        NO_RELEASE_FENCE,
+        64,
+    ),
+    "ring": (
+        (
+            "__shared__ int box[2]; __shared__ volatile int filled, emptied; if (t == 0) filled = emptied = 0; "
+            "__syncthreads(); if (t == 0) for (int k = 0; k < 6; ++k) { while (k - emptied >= 2) {} "
+            "__threadfence_block(); box[k % 2] = k; __threadfence_block(); filled = k + 1; } "
+            "if (t == 32) for (int k = 0; k < 6; ++k) { while (filled <= k) {} __threadfence_block(); out[k] = box[k % 2]; "
+            "__threadfence_block(); emptied = k + 1; }"
+        ),
+        "",
+        64,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_BLOCK)
+def test_threads_of_a_block(name: str) -> None:
+    body, cause, block = IN_BLOCK[name]
+    check(Program(body, cause, 1, block))
+
+
+def test_a_ring_that_overwrites_in_another_schedule() -> None:
+    body, _, block = IN_BLOCK["ring"]
+    check(Program(body.replace("emptied >= 2", "emptied >= 3"), NO_CAUSE, 1, block, schedule="shuffle:1"))
+
+
+PTX = """__device__ void put(int *p, int v) {
+    asm volatile("st.RELEASE.SCOPE.global.s32 [%0], %1;" :: "l"(p), "r"(v) : "memory");
+}
+__device__ int get(int *p) {
+    int v;
+    asm volatile("ld.ACQUIRE.SCOPE.global.s32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+__device__ int swap(int *p, int v) {
+    int old;
+    asm volatile("atom.acq_rel.SCOPE.global.exch.b32 %0, [%1], %2;" : "=r"(old) : "l"(p), "r"(v) : "memory");
+    return old;
+}"""
+PUT_AND_GET = "if (i == 0) { data[0] = 3; put(flag, 1); } if (i == 64) { while (get(flag) == 0) {} out[0] = data[0]; }"
+SWAP = "if (i == 0) { data[0] = 3; swap(flag, 1); } if (i == 64) { while (swap(flag, 0) == 0) {} out[0] = data[0]; }"
+
+
+@pytest.mark.parametrize(
+    ("release", "acquire", "scope", "body", "grid", "cause"),
+    [
+        ("release", "acquire", "gpu", PUT_AND_GET, 2, ""),
+        ("release", "acquire", "sys", PUT_AND_GET, 2, ""),
+        ("release", "acquire", "cta", PUT_AND_GET, 2, NARROW_ACCESS),
+        ("release", "acquire", "cta", PUT_AND_GET, 1, ""),
+        ("relaxed", "acquire", "gpu", PUT_AND_GET, 2, NO_RELEASE_FENCE),
+        ("release", "relaxed", "gpu", PUT_AND_GET, 2, NO_ACQUIRE_FENCE),
+        ("", "", "gpu", SWAP, 2, ""),
+        ("", "", "cta", SWAP, 1, ""),
+        ("", "", "cta", SWAP, 2, NARROW_ACCESS),
+    ],
+)
+def test_memory_orders_of_ptx(release: str, acquire: str, scope: str, body: str, grid: int, cause: str) -> None:
+    head = PTX.replace("RELEASE", release or "release").replace("ACQUIRE", acquire or "acquire").replace("SCOPE", scope)
+    check(Program(body, cause, grid, 128 // grid, head))
+
+
+ATOMIC_REF = "#include <cuda/atomic>"
+
+
+@pytest.mark.parametrize(
+    ("scope", "release", "acquire", "grid", "cause"),
+    [
+        ("device", "release", "acquire", 2, ""),
+        ("system", "seq_cst", "seq_cst", 2, ""),
+        ("device", "relaxed", "acquire", 2, NO_RELEASE_FENCE),
+        ("device", "release", "relaxed", 2, NO_ACQUIRE_FENCE),
+        ("block", "release", "acquire", 1, ""),
+        ("block", "release", "acquire", 2, "block scope"),
+    ],
+)
+def test_memory_orders_of_atomic_references(scope: str, release: str, acquire: str, grid: int, cause: str) -> None:
+    body = (
+        f"cuda::atomic_ref<int, cuda::thread_scope_{scope}> ready(*flag); if (i == 0) {{ data[0] = 3; "
+        f"ready.store(1, cuda::memory_order_{release}); }} if (i == 64) {{ "
+        f"while (ready.load(cuda::memory_order_{acquire}) == 0) {{}} out[0] = data[0]; }}"
+    )
+    check(Program(body, cause, grid, 128 // grid, ATOMIC_REF))
+
+
+FOLD = """__shared__ bool last;
+if (t == 0) {{ data[b] = b; {before} last = atomicAdd(flag, 1) == gridDim.x - {which}; }}
+__syncthreads();
+if (last) {{ {after} if (t < gridDim.x) out[t] = data[t]; if (t == 0) *flag = 0; }}"""
+
+
+@pytest.mark.parametrize(
+    ("before", "which", "after", "cause"),
+    [
+        (FENCE, 1, FENCE, ""),
+        # NVIDIA's sample threadFenceReduction has no fence here.
+        (FENCE, 1, "", ""),
+        ("", 1, FENCE, NO_CAUSE),
+        (FENCE_BLOCK, 1, FENCE, NARROW_RELEASE_FENCE),
+        (FENCE, 2, FENCE, NO_CAUSE),
+        (FENCE, 6, FENCE, NO_CAUSE),
+    ],
+)
+def test_one_block_folds(before: str, which: int, after: str, cause: str) -> None:
+    check(Program(FOLD.format(before=before, which=which, after=after), cause, 6, 64))
+
+
+GRID_BARRIER = """data[i] = i;
+{first}
+if (t == 0) {{ {before} atomicAdd(flag, 1); while (atomicAdd(flag, 0) < gridDim.x) {{}} {after} }}
+__syncthreads();
+out[i] = data[(i + 32) % (gridDim.x * blockDim.x)];"""
+
+
+@pytest.mark.parametrize(
+    ("first", "before", "after", "cause"),
+    [
+        ("__syncthreads();", FENCE, FENCE, ""),
+        ("", FENCE, FENCE, NO_CAUSE),
+        ("__syncthreads();", "", FENCE, NO_CAUSE),
+        ("__syncthreads();", FENCE, "", NO_ACQUIRE_FENCE),
+        ("__syncthreads();", FENCE_BLOCK, FENCE, NARROW_RELEASE_FENCE),
+    ],
+)
+def test_a_hand_made_grid_barrier(first: str, before: str, after: str, cause: str) -> None:
+    block = 64 if not first else 32
+    check(Program(GRID_BARRIER.format(first=first, before=before, after=after), cause, 4, block))
+
+
+@pytest.mark.parametrize(
+    ("body", "grid", "cause"),
+    [
+        ("if (t == 0) atomicAdd_block(data, 1);", 4, NARROW_ACCESS),
+        ("if (t == 0) atomicAdd_block(data, 1);", 1, ""),
+        ("atomicAdd_block(&data[b], 1);", 4, ""),
+        ("if (t == 0) { if (b == 0) atomicAdd(data, 1); else atomicAdd_block(data, 1); }", 2, NARROW_ACCESS),
+        ("if (t == 0) { if (b == 0) atomicAdd(data, 1); else atomicAdd_system(data, 1); }", 2, ""),
+        ("if (b == 0) atomicAdd_block(data, 1); __syncthreads(); if (b == 0 && t == 0) out[0] = data[0];", 2, ""),
+    ],
+)
+def test_atomic_operations_of_block_scope(body: str, grid: int, cause: str) -> None:
+    check(Program(body, cause, grid, 64))
+
+
+TICKETS = """if (t == 0) {{ int place = atomicAdd(flag, 1); data[place] = b; __threadfence(); {publish} }}
+if (t == 0 && b == 3) for (int k = 0; k < 4; ++k) {{ {wait} __threadfence(); out[k] = data[k]; }}"""
+
+
+def test_a_queue_by_tickets() -> None:
+    right = TICKETS.format(
+        publish="atomicExch(flag + 8 + place, 1);", wait="while (atomicAdd(flag + 8 + k, 0) == 0) {}"
+    )
+    check(Program(right, "", 4))
+    check(Program(TICKETS.format(publish="", wait="while (atomicAdd(flag, 0) <= k) {}"), NO_CAUSE, 4))
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "lanes:1"])
+def test_a_loop_that_no_thread_ends_is_endless(schedule: str) -> None:
+    body = "if (b == 0) { data[0] = 42; } else { while (atomicAdd(flag, 0) == 0) {} out[0] = data[0]; }"
+    with pytest.raises(Exception, match=r"this loop does not end: thread .0,0,0. in block .1,0,0."):
+        find_races(Program(body, "", schedule=schedule), max_rounds=2000)
+
+
+def test_what_starving_lanes_have_done_is_undone() -> None:
+    """The blocks start again in another order, so what they have added counts once."""
+    source = """__global__ void f(int *data, int *flag) {
+        atomicAdd(&data[0], 1);
+        data[1 + threadIdx.x] += 1;
+        while (atomicCAS(flag, 0, 1) != 0) {}
+        __threadfence();
+        data[64] += 1;
+        __threadfence();
+        atomicExch(flag, 0);
+    }"""
+    checker, data = RaceChecker(), np.zeros(65, np.int32)
+    launch_watched(checker, source, data, np.zeros(1, np.int32), grid=1, block=32)
+    assert checker.findings == []
+    assert data.tolist() == [32, *[1] * 32, *[0] * 31, 32]
