@@ -501,6 +501,9 @@ class Pattern:
         are its work efficiency.
     step_input : callable
         inputs -> inputs, cropped to a size that can be followed step by step.
+    crop_input : callable or None
+        (inputs, params, small_params) -> inputs, cropped to the sizes in `small_params`. None if the first elements, or
+        the first rows and columns, of every array are a valid input.
     presets : tuple of Preset
         Demonstrations.
     helpers : mapping of str to tuple of str
@@ -541,6 +544,7 @@ class Pattern:
     textbook: Callable[[Params, int], Textbook] | None = None
     sequential_operations: Callable[[Params, int], int] | None = None
     step_input: Callable[[Inputs], Inputs] = field(default=_keep_uncropped)
+    crop_input: Callable[[Inputs, Params, Params], Inputs] | None = None
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()
@@ -675,6 +679,11 @@ class Pattern:
     def reads_file(self, params: Params) -> bool:
         """Return whether a run with these parameters reads its values from a file."""
         return bool(self.value(params, Role.SOURCE) == FROM_FILE)
+
+    def generates_input(self, params: Params) -> bool:
+        """Return whether a run with these parameters generates its input, although it could read a file instead."""
+        source = self.source
+        return source is not None and FROM_FILE in source.options and self.value(params, Role.SOURCE) != FROM_FILE
 
     def params_for_file(self, kind: InputKind, text: str = "") -> dict[str, Any]:
         """Return the parameters for input of a kind from a file; for "text", `describe_text` is its content."""

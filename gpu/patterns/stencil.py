@@ -135,6 +135,14 @@ def _accept(inputs: Inputs, params: Params) -> None:
         )
 
 
+def _crop_input(inputs: Inputs, params: Params, small_params: Params) -> Inputs:
+    """Crop a grid to its first planes, and these to their first rows and columns."""
+    values = inputs["values"]
+    rows, columns = _rows_per_plane(small_params), small_params["n"]
+    grid = values.reshape(_grid_shape(values, params))[: small_params["planes"] or columns, :rows, :columns]
+    return {**inputs, "values": np.ascontiguousarray(grid).reshape(-1, grid.shape[2])}
+
+
 def _stencil_factors(params: Params) -> tuple[float, float]:
     center, around = (float(np.float32(params[name])) for name in ("center", "around"))
     return center, around
@@ -355,6 +363,7 @@ PATTERN = Pattern(
     textbook=_textbook,
     step_params={"n": _STEP_SIDE, "rows": _STEP_SIDE, "planes": _STEP_SIDE, "tile": "4", "input": "digits"},
     step_input=lambda inputs: crop_corner(inputs, _STEP_SIDE**2, _STEP_SIDE),
+    crop_input=_crop_input,
     presets=(
         Preset(
             "The edge of a ball",

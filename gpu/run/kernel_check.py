@@ -379,8 +379,12 @@ def _build_small_case(
     size_limits: SizeLimits,
 ) -> _Case:
     """Return the case of a variant on a small part of its input."""
-    params = limit_params(pattern, pattern.check(param_values), size_limits)
-    return _Case(pattern, variant, limit_inputs(pattern, inputs, params, seed, size_limits), params, sources)
+    full_params = pattern.check(param_values)
+    params = limit_params(pattern, full_params, size_limits)
+    if pattern.generates_input(params):
+        inputs = {}  # a smaller generated input is more typical than a part of a large one
+    small_inputs = limit_inputs(pattern, inputs, full_params, params, seed, size_limits)
+    return _Case(pattern, variant, small_inputs, params, sources)
 
 
 def _choose_size_limits(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tuple[SizeLimits, SizeLimits]:
@@ -434,15 +438,22 @@ def _is_correct_in(schedule: str, case: _Case, report_progress: ProgressCallback
 
 
 def limit_inputs(
-    pattern: Pattern, inputs: Inputs, params: Mapping[str, Any], seed: int, size_limits: SizeLimits
+    pattern: Pattern,
+    inputs: Inputs,
+    full_params: Mapping[str, Any],
+    params: Mapping[str, Any],
+    seed: int,
+    size_limits: SizeLimits,
 ) -> Inputs:
     """Return inputs for a check: the first elements of one-dimensional arrays, a corner of the others.
 
     Parameters
     ----------
     pattern : Pattern
-    inputs, params : mapping
-        The complete inputs, and the parameters of the check.
+    inputs, full_params : mapping
+        The complete inputs and their parameters.
+    params : mapping
+        The parameters of the check.
     seed : int
         The seed of inputs that the pattern adds.
     size_limits : SizeLimits
@@ -457,7 +468,11 @@ def limit_inputs(
             return values[:rows, :columns]
         return values[: size_limits.elements] if values.ndim else values
 
-    return pattern.prepare_inputs({name: cut_corner(values) for name, values in inputs.items()}, params, seed)
+    if inputs and pattern.crop_input is not None:
+        part = pattern.crop_input(inputs, full_params, params)
+    else:
+        part = {name: cut_corner(values) for name, values in inputs.items()}
+    return pattern.prepare_inputs(part, params, seed)
 
 
 def _describe_input(pattern: Pattern, params: Mapping[str, Any]) -> str:

@@ -68,10 +68,10 @@ def count_pattern(
         inputs = pattern.prepare_inputs(inputs, params, seed)
     else:
         part = _SINGLE_THREAD_LIMITS if variant.is_single_thread else _SIZE_LIMITS
-        params = limit_params(pattern, params, part)
+        full_params, params = params, limit_params(pattern, params, part)
         if pattern.presentation.kind == "bodies":
             part = replace(part, columns=part.bodies)
-        inputs = limit_inputs(pattern, inputs, params, seed, part)
+        inputs = limit_inputs(pattern, inputs, full_params, params, seed, part)
     validate_inputs(pattern, variant, inputs, params)
     counters = Counters()
     engine = ObservedEngine(counters)
