@@ -292,10 +292,11 @@ class SharedMemory(FlatMemory):
                 self._out_of_bounds(batch, element, size, dtype, lanes, site)
         else:
             _check_range(element, size, lambda: self._out_of_bounds(batch, element, size, dtype, lanes, site))
+        index = element if isinstance(element, int) else element.astype(np.intp)
         if self._blocks == 1:
-            return element if isinstance(element, int) else element.astype(np.intp)
+            return index
         base = self._base(batch, dtype)
-        return (base if lanes is None else base[lanes]) + element
+        return (base if lanes is None else base[lanes]) + index
 
     @property
     def extents(self) -> tuple[int, int]:

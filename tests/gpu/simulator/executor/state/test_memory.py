@@ -80,6 +80,22 @@ def test_static_shared_memory_belongs_to_a_block(block: tuple[int, ...]) -> None
     np.testing.assert_array_equal(out, 1000 * given[:, ::-1] + given.sum(axis=1, keepdims=True))
 
 
+def test_unsigned_64_bit_indices_of_shared_memory_in_several_blocks() -> None:
+    source = """
+    __global__ void count(const unsigned long long *keys, int *out) {
+        __shared__ int bins[4];
+        if (threadIdx.x < 4) bins[threadIdx.x] = 0;
+        __syncthreads();
+        atomicAdd(&bins[keys[blockIdx.x * blockDim.x + threadIdx.x] >> 62 & 3], 1);
+        __syncthreads();
+        if (threadIdx.x < 4) out[blockIdx.x * 4 + threadIdx.x] = bins[threadIdx.x];
+    }"""
+    keys = np.random.default_rng(1).integers(0, 2**64, (3, 64), np.uint64)
+    _, out = run_kernel(source, "count", keys, zeros(3, 4), grid=3, block=64)
+    expected = [np.bincount((row >> np.uint64(62)).astype(np.int64), minlength=4) for row in keys]
+    np.testing.assert_array_equal(out, expected)
+
+
 def test_shared_arrays_of_two_and_three_dimensions() -> None:
     source = """
     __global__ void turn(const float *in, float *out, double *deep) {
