@@ -442,6 +442,11 @@ def _add_no_inputs(supplied: Inputs, params: Params, seed: int) -> Inputs:
     return supplied
 
 
+def _no_edge_params(params: Params) -> tuple[tuple[str, Params], ...]:
+    """Declare no further edge cases."""
+    return ()
+
+
 def _keep_uncropped(inputs: Inputs) -> Inputs:
     """Return the inputs unchanged."""
     return inputs
@@ -504,6 +509,9 @@ class Pattern:
     crop_input : callable or None
         (inputs, params, small_params) -> inputs, cropped to the sizes in `small_params`. None if the first elements, or
         the first rows and columns, of every array are a valid input.
+    edge_params : callable
+        params -> names and changed parameters of further inputs on which edited kernels run. See
+        `gpu.declaration.edge_cases`, which generates the others from the declaration.
     presets : tuple of Preset
         Demonstrations.
     helpers : mapping of str to tuple of str
@@ -545,6 +553,7 @@ class Pattern:
     sequential_operations: Callable[[Params, int], int] | None = None
     step_input: Callable[[Inputs], Inputs] = field(default=_keep_uncropped)
     crop_input: Callable[[Inputs, Params, Params], Inputs] | None = None
+    edge_params: Callable[[Params], tuple[tuple[str, Params], ...]] = field(default=_no_edge_params)
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()
@@ -682,8 +691,8 @@ class Pattern:
 
     def generates_input(self, params: Params) -> bool:
         """Return whether a run with these parameters generates its input, although it could read a file instead."""
-        source = self.source
-        return source is not None and FROM_FILE in source.options and self.value(params, Role.SOURCE) != FROM_FILE
+        kind = self.value(params, Role.SOURCE)
+        return kind is not None and kind != FROM_FILE and self.source is not None and FROM_FILE in self.source.options
 
     def params_for_file(self, kind: InputKind, text: str = "") -> dict[str, Any]:
         """Return the parameters for input of a kind from a file; for "text", `describe_text` is its content."""

@@ -12,7 +12,6 @@ from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.findings import Finding, build_error_finding
 from gpu.base.lane_mask import LaneMask
 from gpu.base.resource_limits import CPU_SECONDS
-from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.simulator.checkers.checker_set import create_checkers
@@ -58,8 +57,6 @@ class CheckingEngine(SimulatorEngine):
         The statements and conditions that any thread reached.
     blocks : int
         The most blocks of one launch, including its child launches.
-    schedule : str
-        One of `gpu.base.schedules.NAMES`; it may be changed between launches.
     extra_observers : tuple of Observer
         Additional observers of launches.
     max_rounds : int
@@ -70,7 +67,6 @@ class CheckingEngine(SimulatorEngine):
 
     def __init__(self, *, checks: bool = True, on_print: Callable[[str, str], None] | None = None) -> None:
         super().__init__("lockstep")
-        self.schedule = ROUND_ROBIN
         self.extra_observers: tuple[Observer, ...] = ()
         self.max_rounds, self.max_seconds = MAXIMUM_ROUNDS, CPU_SECONDS
         self._on_print = on_print

@@ -86,12 +86,12 @@ class SimulatorEngine:
         "compiled"; "lockstep", which checks every access; or "auto" for "compiled" except for edited kernels. Kernels
         that cannot be compiled run in lockstep, and `executor_choice` has the reason.
     schedule : str
-        The schedule of the lockstep executor, one of `gpu.base.schedules.NAMES`.
+        The schedule of the lockstep executor, one of `gpu.base.schedules.NAMES`; it may be changed between launches.
     """
 
     def __init__(self, executor: str = "auto", *, schedule: str = ROUND_ROBIN) -> None:
         self._executor = executor
-        self._schedule = schedule
+        self.schedule = schedule
         # Blocks for 16 multiprocessors fill a batch, and leave several iterations for grid-stride loops.
         self.device = Device(
             "simulator",
@@ -185,7 +185,7 @@ class SimulatorEngine:
                 values,
                 shared_bytes=shared_bytes,
                 on_progress=self.on_progress,
-                schedule=self._schedule,
+                schedule=self.schedule,
             )
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:

@@ -155,7 +155,7 @@ class TracingEngine(SimulatorEngine):
                 shared_bytes=shared_bytes,
                 max_lane_events=self._remaining_lane_events,
                 max_rounds=self._max_rounds,
-                schedule=self._schedule,
+                schedule=self.schedule,
                 uninitialized=empty,
                 blocks=blocks,
             )

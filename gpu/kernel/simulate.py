@@ -147,7 +147,9 @@ def simulate(
     max_steps : int
         Loop-iteration limit for blocks that are simulated together; beyond it, a loop is reported as endless.
     max_seconds : float
-        Time limit for blocks that are simulated together, in seconds; a whole launch may take twelve times as long.
+        Limit on the computing time of blocks that are simulated together, in seconds; a whole launch may take twelve
+        times as long. On a busy machine they also stop after 8 s of clock time, or 1.6 times the limit if that is
+        longer, once they have computed for a fifth of the limit.
         Where `gpu.base.resource_limits` may terminate this process, the limit also applies to parsing.
     max_memory : int
         Memory limit in bytes, enforced where `gpu.base.resource_limits` can limit this process.

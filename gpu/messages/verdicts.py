@@ -83,10 +83,17 @@ class Check:
         Description of the input for those schedules.
     unreached : tuple of int
         Edited lines that no thread executed, neither the new text nor the old; nothing is known about them.
+    wrong_input : str
+        Description of the first other input with a wrong result or a mistake, such as "n = 1"; "" if there is none.
+    edge_cases : int
+        The number of edge cases on which it ran with correct results. See `gpu.declaration.edge_cases`.
+    excluded : tuple of str
+        Edge cases that the pattern or the variant rejects, or for which the original kernel is wrong as well.
     differing : tuple of str
         The schedules with a wrong result or, for a kernel without reference, a result that differs from the first.
+    remedy : Remedy or None
         An edit that removes all findings, if one was found.
-    The fix, if an edit was found that removes all findings.
+    failure : str
         Why it could not be checked; "" if it was.
     """
 
@@ -97,6 +104,9 @@ class Check:
     orders: tuple[str, ...] = ()
     ordered_input: str = ""
     unreached: tuple[int, ...] = ()
+    wrong_input: str = ""
+    edge_cases: int = 0
+    excluded: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     remedy: Remedy | None = None
     failure: str = ""
@@ -104,7 +114,7 @@ class Check:
     @property
     def clean(self) -> bool:
         """Whether it was checked without findings."""
-        return not (self.mistakes or self.differing or self.failure)
+        return not (self.mistakes or self.wrong_input or self.differing or self.failure)
 
 
 @dataclass(frozen=True)
@@ -152,15 +162,23 @@ def decide_verdict(
         return Verdict("pending", "checking…", "The reference result is computed when you stop changing settings.")
     if check is not None and check.mistakes:
         what = describe_mistakes(check.mistakes)
+        if matches_reference and check.wrong_input:
+            return Verdict("flawed", f"wrong for {check.wrong_input}: {what}", _summarize(check))
         if matches_reference:
             return Verdict("flawed", f"right by chance: {what}", f"The result is right by chance. {_summarize(check)}")
         return Verdict("wrong", f"✗ wrong: {what}", _summarize(check))
     if not matches_reference:
         if lesson:
             return Verdict("lesson", "wrong, by design", lesson)
-        return Verdict("wrong", "✗ differs from reference", "The difference exceeds the tolerance for rounding.")
+        sentence = "The difference exceeds the tolerance for rounding."
+        if check is not None and check.wrong_input:
+            sentence += f" The result is also wrong for {check.wrong_input}."
+        return Verdict("wrong", "✗ differs from reference", sentence)
     if lesson:
         return Verdict("lucky", "right this time, wrong by design", lesson)
+    if check is not None and check.wrong_input:
+        words = f"right for this input, wrong for {check.wrong_input}"
+        return Verdict("flawed", words, _summarize(check))
     if check is not None and check.differing:
         words = f"right in this schedule, wrong in another: {check.differing[0]}"
         return Verdict("flawed", words, _summarize(check))
@@ -223,6 +241,12 @@ def _summarize(check: Check) -> str:
     found = describe_mistakes(check.mistakes) or "nothing"
     summary = f"Checked for races, out-of-bounds and uninitialized accesses, barriers and masks{where}; found: {found}."
     small = f" with {check.ordered_input}" if check.ordered_input else ""
+    if check.wrong_input and not check.mistakes:
+        return f"{summary} The result is wrong for {check.wrong_input}."
+    if check.edge_cases:
+        summary += f" The results for {check.edge_cases} edge cases are right."
+    if check.excluded:
+        summary += f" Excluded, as the original kernel fails or rejects them: {', '.join(check.excluded)}."
     if check.differing:
         summary += f" In another schedule ({check.differing[0]}) the result{small} differs."
     elif check.orders:

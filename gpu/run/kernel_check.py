@@ -5,25 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gpu.base.errors import KernelError, LaunchError
 from gpu.base.paths import KERNELS
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.declaration.pattern import Array, Inputs, Integer, Pattern, Variant
-from gpu.declaration.roles import Role
 from gpu.engines.base import kernel_text
 from gpu.messages.runs.pattern_runs import CheckPattern
 from gpu.messages.verdicts import Check, Mistake, Remedy, collect_mistakes
 from gpu.patterns import find_pattern
-from gpu.run import verification
-from gpu.run.host_program import ProgressCallback, refuse_library, run_host_program, validate_inputs
+from gpu.run.edge_cases.kernel_case import MULTIPROCESSOR_COUNTS, TIME_LIMIT_S, KernelCase
+from gpu.run.host_program import ProgressCallback, refuse_library, validate_inputs
 
 if TYPE_CHECKING:
     from gpu.base.findings import Finding
-    from gpu.engines.simulator import SimulatorEngine
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,6 @@ _LONG_RUN_LIMITS = SizeLimits(1025, 1025, 67, 67, (45, 67), 19), SizeLimits(257,
 """Sizes if the number of steps grows with the elements: smaller, and smaller still in other schedules."""
 _MANY_STEPS = 3000
 
-_TIME_LIMIT_S = 40.0
-"""Seconds of processor time before a launch counts as endless; long enough not to misjudge a slow one that ends."""
-
-_MULTIPROCESSOR_COUNTS = (16, 1)
-"""Numbers of multiprocessors to try. A host program divides its work by this number: with one, each thread does as much
-as on a large input, and a loop that runs once on a small input runs several times."""
-
 _MAX_ENLARGEMENTS = 2
 """Times that the input is enlarged while no launch has several blocks: one block cannot show races between blocks."""
 
@@ -91,42 +83,6 @@ _ORDERING_LINE = re.compile(
     r"|asm\s+volatile\s*\(\"(?:fence|wgmma\.(?:fence|commit|wait))[^\"]*\"[^\"]*(?:\"memory\")?\))\s*;)\s*(?://.*)?"
 )
 """A line with no other effect than to order threads."""
-
-
-@dataclass(frozen=True)
-class _Case:
-    """A variant with its kernel sources, input and parameters, for a device with a number of multiprocessors."""
-
-    pattern: Pattern
-    variant: Variant
-    inputs: Inputs
-    params: Mapping[str, Any]
-    sources: Mapping[str, str]
-    multiprocessors: int = _MULTIPROCESSOR_COUNTS[0]
-
-    @property
-    def file(self) -> str:
-        """The kernel file of the variant."""
-        return self.pattern.kernel_file_of(self.variant.name)
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """The file's kernels that can belong to the variant: its own and helpers of no particular variant."""
-        return (*self.variant.kernels, *self.pattern.helpers.get(self.file, ()))
-
-    def with_sources(self, sources: Mapping[str, str]) -> _Case:
-        """Return a copy with other kernel sources."""
-        return replace(self, sources=sources)
-
-    def runs_correctly(self, engine: SimulatorEngine, report_progress: ProgressCallback) -> bool:
-        """Run on an engine; return whether the result is correct. Raise LaunchError if a launch fails."""
-        engine.sources = dict(self.sources)
-        engine.device = replace(engine.device, multiprocessors=self.multiprocessors)
-        outputs = run_host_program(engine, self.variant, self.inputs, self.params, report_progress)
-        result, reference = verification.prepare_comparison(
-            self.pattern, self.variant, self.inputs, self.params, outputs
-        )
-        return verification.compare_results(result, reference, self.pattern.tolerance(self.inputs, self.params))[1]
 
 
 @dataclass(frozen=True)
@@ -187,10 +143,15 @@ def check_variant(
     sources = sources or {}
     case, run, unreached = _search_for_findings(pattern, variant, inputs, param_values, report_progress, sources, seed)
     text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
-    mistakes = collect_mistakes(run.findings, case.file)
-    part = _choose_size_limits(pattern, variant, pattern.check(param_values))[1]
-    smaller_case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, part)
+    limits = _choose_size_limits(pattern, variant, pattern.check(param_values))
+    smaller_case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, limits[1])
     smaller_case = replace(smaller_case, multiprocessors=case.multiprocessors)
+    others = _OtherRuns()
+    if sources and not run.findings and not variant.deliberate_error:
+        largest, typical = (_count_elements(pattern, each) for each in limits)
+        others = _run_edge_cases(case, unreached, report_progress, seed, largest, typical)
+    if not others.wrong_input and not run.aborted:
+        others.compare_schedules(case, run, smaller_case, report_progress)
 
     def is_fixed_by(edited: str) -> bool:
         edited_sources = {**sources, case.file: edited}
@@ -204,17 +165,21 @@ def check_variant(
             return False
         return True
 
-    orders = () if run.aborted else SCHEDULES
-    return run.findings, Check(
+    findings = run.findings or others.findings
+    mistakes = collect_mistakes(findings, case.file)
+    return findings, Check(
         mistakes=mistakes,
-        diagnostics=build_diagnostics(run.findings, text, KERNELS / case.file),
+        diagnostics=build_diagnostics(findings, text, KERNELS / case.file),
         ended=run.aborted,
-        input=_describe_input(pattern, case.params),
-        orders=orders,
-        ordered_input=_describe_input(pattern, smaller_case.params),
-        unreached=unreached if not run.findings else (),
-        differing=tuple(schedule for schedule in orders if not _is_correct_in(schedule, smaller_case, report_progress)),
-        remedy=find_remedy(run.findings, mistakes, text, is_fixed_by, original),
+        input=others.wrong_input if others.findings else case.description,
+        orders=others.orders,
+        ordered_input=smaller_case.description,
+        unreached=unreached.find_lines() if not findings else (),
+        wrong_input=others.wrong_input,
+        edge_cases=others.count,
+        excluded=tuple(others.excluded),
+        differing=others.differing,
+        remedy=find_remedy(findings, mistakes, text, is_fixed_by, original),
     )
 
 
@@ -226,39 +191,111 @@ def _search_for_findings(
     report_progress: ProgressCallback,
     sources: Mapping[str, str],
     seed: int,
-) -> tuple[_Case, _CheckedRun, tuple[int, ...]]:
-    """Run cases until one has findings; return the last case, its run, and the edits that no case executed."""
+) -> tuple[KernelCase, _CheckedRun, _UnreachedEdits]:
+    """Run cases until one has findings; return the last case, its run, and the edits that no case executed.
+
+    The run is correct if all were.
+    """
     refuse_library(variant)
     part = _choose_size_limits(pattern, variant, pattern.check(param_values))[0]
     case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, part)
-    text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
-    edits = _compare_lines(original.split("\n"), text.split("\n"))
-    unreached: set[int] | None = None
+    unreached = _UnreachedEdits.compare(kernel_text(case.file, {}), kernel_text(case.file, sources))
     has_several_blocks = variant.is_single_thread  # a single thread cannot race with other blocks
-    cases = [replace(case, multiprocessors=count) for count in _MULTIPROCESSOR_COUNTS]
+    cases = [replace(case, multiprocessors=count) for count in MULTIPROCESSOR_COUNTS]
     enlargements = 0
+    correct = True
     while cases:
         case = cases.pop(0)
-        run = _run_checked(case, report_progress, edits.inserted)
+        run = _run_checked(case, report_progress, unreached.inserted)
         if run.findings:
             break
+        correct &= run.correct
         has_several_blocks |= run.blocks > 1
-        missed = set(run.unreached)
-        if edits.removed:
-            # A removed line counts as executed only if the original executes it.
-            original_case = case.with_sources({**sources, case.file: original})
-            missed |= {
-                edits.removed[line] for line in _find_unreached_lines(original_case, report_progress, edits.removed)
-            }
-        unreached = missed if unreached is None else unreached & missed
+        unreached.inserted = _select_lines(unreached.inserted, run.unreached)
+        unreached.remove_executed(case, report_progress)
         if not has_several_blocks and not cases and enlargements < _MAX_ENLARGEMENTS:
             part, enlargements = part.enlarged, enlargements + 1
             larger_case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, part)
             cases = [larger_case] if _find_shapes(larger_case) != _find_shapes(case) else []
-    return case, run, tuple(sorted(unreached or ()))
+    return case, replace(run, correct=correct and run.correct), unreached
 
 
-def _find_shapes(case: _Case) -> dict[str, tuple[int, ...]]:
+@dataclass
+class _OtherRuns:
+    """Result of the runs on other inputs and in other schedules, up to the first wrong one.
+
+    Parameters
+    ----------
+    count : int
+        The number of edge cases with right results.
+    excluded : list of str
+        Edge cases that the pattern or variant rejects, or for which the original kernel is wrong as well.
+    wrong_input : str
+        The first input with a wrong result or findings, whatever the schedule; "" if there is none.
+    findings : list of Finding
+    orders, differing : tuple of str
+        The other schedules in which it ran, and those of them with a wrong result.
+    """
+
+    count: int = 0
+    excluded: list[str] = field(default_factory=list)
+    wrong_input: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    orders: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+
+    def compare_schedules(
+        self, case: KernelCase, run: _CheckedRun, smaller_case: KernelCase, report_progress: ProgressCallback
+    ) -> None:
+        """Run the smaller case in several schedules; `run` is the checked run of the larger one."""
+        wrong_schedules = _find_wrong_schedules((ROUND_ROBIN, *SCHEDULES), smaller_case, report_progress)
+        # A result that is wrong in the schedule of the checked run does not depend on the schedule.
+        if ROUND_ROBIN not in wrong_schedules:
+            self.orders, self.differing = SCHEDULES, wrong_schedules
+        elif not run.findings:
+            self.wrong_input = smaller_case.description or "a small part of the input"
+        if not self.wrong_input and not run.findings and not run.correct:
+            self.wrong_input = case.description or "a part of the input"
+
+
+def _run_edge_cases(
+    case: KernelCase,
+    unreached: _UnreachedEdits,
+    report_progress: ProgressCallback,
+    seed: int,
+    largest: int,
+    typical: int,
+) -> _OtherRuns:
+    """Run a case's kernel on edge cases; one that executes an edit that was not executed before runs with checkers."""
+    from gpu.run.edge_cases.edge_case_run import run_edge_cases  # not needed in a GPU's process
+
+    result = _OtherRuns()
+    for run in run_edge_cases(case, report_progress, seed, largest, typical):
+        if run.case is None or run.engine is None:
+            result.excluded.append(run.name)
+            continue
+        if not run.correct:
+            result.wrong_input, result.findings = run.name, list(run.findings)
+            break
+        result.count += 1
+        if not run.engine.blocks:
+            continue  # the host program has launched nothing so far, for an empty input
+        still_unreached = run.engine.find_unreached_lines(case.file, unreached.inserted, case.kernels)
+        executed_removed = unreached.remove_executed(run.case, report_progress)
+        if executed_removed or len(still_unreached) < len(unreached.inserted):
+            checked = _run_checked(run.case, report_progress)
+            if checked.findings:
+                result.wrong_input, result.findings = run.name, checked.findings
+                break
+            unreached.inserted = _select_lines(unreached.inserted, still_unreached)
+    return result
+
+
+def _count_elements(pattern: Pattern, limits: SizeLimits) -> int:
+    return limits.bodies if pattern.size is not None and pattern.size.unit == "bodies" else limits.elements
+
+
+def _find_shapes(case: KernelCase) -> dict[str, tuple[int, ...]]:
     return {name: values.shape for name, values in case.inputs.items()}
 
 
@@ -351,22 +388,75 @@ def _find_barrier_lines(racing_lines: Collection[int], last: int) -> Iterator[in
     yield from islice(places, _MAX_TRIES)
 
 
-@dataclass(frozen=True)
-class _LineEdits:
-    """Difference of two texts: inserted lines, and removed lines with the line that now has their place."""
+@dataclass
+class _UnreachedEdits:
+    """Edits that no thread has executed so far.
 
-    inserted: Collection[int]
-    removed: Mapping[int, int]
+    Parameters
+    ----------
+    original : str
+        The text before the edits.
+    inserted : dict of int to (int, int)
+        Lines of the edited text, each with the first and last changed column, from 1.
+    removed : dict of int to (int, int)
+        Lines of the original, likewise.
+    successors : dict of int to int
+        For each line of the original the line that now has its place.
+    """
+
+    original: str
+    inserted: dict[int, tuple[int, int]]
+    removed: dict[int, tuple[int, int]]
+    successors: dict[int, int]
+
+    @classmethod
+    def compare(cls, original: str, text: str) -> _UnreachedEdits:
+        """Return all edits of a text."""
+        old, new = original.split("\n"), text.split("\n")
+        edits = cls(original, {}, {}, {})
+        for tag, begin, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag == "equal":
+                continue
+            edits.inserted |= {index + 1: (1, len(new[index])) for index in range(first, last)}
+            edits.removed |= {index + 1: (1, len(old[index])) for index in range(begin, end)}
+            edits.successors |= {
+                index + 1: min(first + index - begin, max(last - 1, first)) + 1 for index in range(begin, end)
+            }
+            if end - begin == last - first:
+                for here, there in zip(range(begin, end), range(first, last), strict=True):
+                    edits.removed[here + 1], edits.inserted[there + 1] = _find_changed_columns(old[here], new[there])
+        return edits
+
+    def remove_executed(self, case: KernelCase, report_progress: ProgressCallback) -> bool:
+        """Remove the removed lines that the original executes in a case; return whether there are any.
+
+        A removed line counts as executed only if the original executes it.
+        """
+        if not self.removed:
+            return False
+        original = case.with_sources({**case.sources, case.file: self.original})
+        unreached = _find_unreached_lines(original, report_progress, self.removed)
+        before, self.removed = self.removed, _select_lines(self.removed, unreached)
+        return len(before) > len(self.removed)
+
+    def find_lines(self) -> tuple[int, ...]:
+        """Return the lines of the edited text at which there is an edit that no thread has executed."""
+        return tuple(sorted({*self.inserted, *(self.successors[line] for line in self.removed)}))
 
 
-def _compare_lines(original: Sequence[str], lines: Sequence[str]) -> _LineEdits:
-    inserted: list[int] = []
-    removed: dict[int, int] = {}
-    for tag, begin, end, first, last in SequenceMatcher(None, original, lines, autojunk=False).get_opcodes():
-        if tag != "equal":
-            inserted += range(first + 1, last + 1)
-            removed |= {index + 1: min(first + index - begin, max(last - 1, first)) + 1 for index in range(begin, end)}
-    return _LineEdits(inserted, removed)
+def _select_lines(lines: Mapping[int, tuple[int, int]], selected: Collection[int]) -> dict[int, tuple[int, int]]:
+    return {line: columns for line, columns in lines.items() if line in selected}
+
+
+def _find_changed_columns(old: str, new: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the first and last changed column of two versions of a line, from 1; of an insertion, those around it."""
+    shorter = min(len(old), len(new))
+    start = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    end = next((index for index in range(shorter - start) if old[-1 - index] != new[-1 - index]), shorter - start)
+    old_columns, new_columns = (
+        (min(start + 1, len(line) - end), max(start + 1, len(line) - end)) for line in (old, new)
+    )
+    return old_columns, new_columns
 
 
 def _build_small_case(
@@ -377,14 +467,14 @@ def _build_small_case(
     sources: Mapping[str, str],
     seed: int,
     size_limits: SizeLimits,
-) -> _Case:
+) -> KernelCase:
     """Return the case of a variant on a small part of its input."""
     full_params = pattern.check(param_values)
     params = limit_params(pattern, full_params, size_limits)
     if pattern.generates_input(params):
         inputs = {}  # a smaller generated input is more typical than a part of a large one
     small_inputs = limit_inputs(pattern, inputs, full_params, params, seed, size_limits)
-    return _Case(pattern, variant, small_inputs, params, sources)
+    return KernelCase(pattern, variant, small_inputs, params, sources)
 
 
 def _choose_size_limits(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tuple[SizeLimits, SizeLimits]:
@@ -399,13 +489,13 @@ def _choose_size_limits(pattern: Pattern, variant: Variant, params: Mapping[str,
     return _LONG_RUN_LIMITS if book is not None and book.steps > _MANY_STEPS else (_CHECK_LIMITS, _SCHEDULE_LIMITS)
 
 
-def _run_checked(case: _Case, report_progress: ProgressCallback, lines: Collection[int] = ()) -> _CheckedRun:
+def _run_checked(case: KernelCase, report_progress: ProgressCallback, lines: Collection[int] = ()) -> _CheckedRun:
     """Run a case with the checkers; also determine which of the given lines of the variant's file were executed."""
     from gpu.engines.checking_engine import CheckingEngine  # not needed in a GPU's process
 
     validate_inputs(case.pattern, case.variant, case.inputs, case.params)
     with closing(CheckingEngine()) as engine:
-        engine.max_seconds = _TIME_LIMIT_S
+        engine.max_seconds = TIME_LIMIT_S
         try:
             correct = case.runs_correctly(engine, report_progress)
         except LaunchError:
@@ -416,25 +506,35 @@ def _run_checked(case: _Case, report_progress: ProgressCallback, lines: Collecti
         return _CheckedRun(engine.findings, correct, aborted=False, unreached=unreached, blocks=engine.blocks)
 
 
-def _find_unreached_lines(case: _Case, report_progress: ProgressCallback, lines: Collection[int]) -> Collection[int]:
+def _find_unreached_lines(
+    case: KernelCase, report_progress: ProgressCallback, lines: Collection[int]
+) -> Collection[int]:
     """Return those of the given lines of the variant's file that no thread executes."""
     from gpu.engines.checking_engine import CheckingEngine
 
     with closing(CheckingEngine(checks=False)) as engine:
-        engine.max_seconds = _TIME_LIMIT_S
+        engine.max_seconds = TIME_LIMIT_S
         case.runs_correctly(engine, report_progress)
         return engine.find_unreached_lines(case.file, lines, case.kernels)
 
 
-def _is_correct_in(schedule: str, case: _Case, report_progress: ProgressCallback) -> bool:
-    """Return whether the result is correct in another schedule."""
+def _find_wrong_schedules(
+    schedules: Iterable[str], case: KernelCase, report_progress: ProgressCallback
+) -> tuple[str, ...]:
+    """Return the schedules in which the result is wrong."""
     from gpu.engines.simulator import SimulatorEngine
 
-    with closing(SimulatorEngine("lockstep", schedule=schedule)) as engine:
-        try:
-            return case.runs_correctly(engine, report_progress)
-        except LaunchError:
-            return False
+    wrong = []
+    with closing(SimulatorEngine("lockstep")) as engine:
+        for schedule in schedules:
+            engine.schedule = schedule
+            try:
+                correct = case.runs_correctly(engine, report_progress)
+            except LaunchError:
+                correct = False
+            if not correct:
+                wrong.append(schedule)
+    return tuple(wrong)
 
 
 def limit_inputs(
@@ -473,9 +573,3 @@ def limit_inputs(
     else:
         part = {name: cut_corner(values) for name, values in inputs.items()}
     return pattern.prepare_inputs(part, params, seed)
-
-
-def _describe_input(pattern: Pattern, params: Mapping[str, Any]) -> str:
-    """Return the size and the block size of a check, such as "n = 4999, block = 256"."""
-    shown = (pattern.size, pattern.parameter(Role.BLOCK))
-    return ", ".join(f"{each.name} = {params[each.name]}" for each in shown if each is not None and each.name in params)

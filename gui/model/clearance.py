@@ -31,7 +31,10 @@ class Refusal:
         if self.failure is not None:
             return f"The simulator cannot check the edited kernel: {self.failure.message}"
         finding = describe_mistakes(self.check.mistakes)
-        reason = finding or f"wrong result in another schedule ({self.check.differing[0]})"
+        if finding or self.check.wrong_input:
+            reason = finding or f"wrong result for {self.check.wrong_input}"
+        else:
+            reason = f"wrong result in another schedule ({self.check.differing[0]})"
         return f"The edited kernel did not run on the GPU: {reason}."
 
     @property

@@ -126,7 +126,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=parse_seconds,
         default=resource_limits.CPU_SECONDS,
         help="limit on the computing time, for parsing the file and for each batch of blocks; all blocks together may "
-        f"take twelve times as long (default: {resource_limits.CPU_SECONDS:g})",
+        f"take twelve times as long (default: {resource_limits.CPU_SECONDS:g}). On a busy machine, a batch also stops "
+        f"after {resource_limits.MIN_WALL_SECONDS:g} s of clock time (1.6 S if that is longer), once it has computed "
+        "for S/5",
     )
     parser.add_argument(
         "--max-memory",

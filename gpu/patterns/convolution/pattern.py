@@ -453,6 +453,16 @@ def _step_input(inputs: Inputs) -> Inputs:
     return crop_middle(inputs, 8, 12)
 
 
+def _edge_params(params: Params) -> tuple[tuple[str, Params], ...]:
+    """Return filters of the same size that equal none of their mirror images, one of which is separable."""
+    side = len(filter_from_params(params))
+    indices = np.arange(side, dtype=np.float32)
+    row, column = indices + 1, (indices * 3 + 2) % 7 - 1
+    mixed = (np.arange(side * side, dtype=np.float32) * 5 % 13 - 4).reshape(side, side)
+    filters_by_name = {"an asymmetric separable filter": np.outer(column, row), "an asymmetric filter": mixed}
+    return tuple((name, {"filter": "custom", "coefficients": each}) for name, each in filters_by_name.items())
+
+
 def _filter_radius(params: Params) -> int:
     """Return the filter's radius: the halo rows above and below."""
     return len(filter_from_params(params)) // 2
@@ -617,6 +627,7 @@ PATTERN = Pattern(
     textbook=_textbook,
     step_params={"size": 3},
     step_input=_step_input,
+    edge_params=_edge_params,
     presets=(
         Preset(
             "A 6 × 6 block, an 8 × 8 tile",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from gpu.base.errors import SourcePosition
 from gpu.files.source_lexer import blank_comments
@@ -21,6 +21,9 @@ _LAST_FIELD_IS_BODY = (
     CursorKind.DEFAULT_STMT,
     CursorKind.LABEL_STMT,
 )
+
+
+_ALL_COLUMNS = (1, 2**31)
 
 
 def has_code(line: str) -> bool:
@@ -41,7 +44,8 @@ def find_unreached_lines(
         The lines of that file.
     lines : collection of int
         Line numbers from 1. Lines outside of the functions or without code are ignored; the lines of a function's
-        declaration count as reached if its body is.
+        declaration count as reached if its body is. A mapping contains for each line its first and last column of
+        interest, from 1: statements beside these columns are ignored.
     reached : collection of SourcePosition
         The positions in that file that threads reached.
     """
@@ -55,7 +59,8 @@ def find_unreached_lines(
                 if function.position.line <= line <= first:
                     statements = [body]
                 elif first < line < last:
-                    statements = list(_innermost(body, body, line))
+                    columns = lines[line] if isinstance(lines, Mapping) else _ALL_COLUMNS
+                    statements = list(_innermost(body, body, line, columns))
                 else:
                     continue
                 if not statements or not all(_reaches(statement, positions) for statement in statements):
@@ -63,11 +68,14 @@ def find_unreached_lines(
     return unreached
 
 
-def _innermost(statement: Cursor, enclosing: Cursor, line: int) -> Iterable[Cursor]:
+def _innermost(statement: Cursor, enclosing: Cursor, line: int, columns: tuple[int, int]) -> Iterable[Cursor]:
     """Yield the innermost statements of a line; a silent one is replaced by the enclosing statement."""
-    inner = [each for each in _inner_statements(statement) if _covers(each, line)]
+    on_line = [each for each in _inner_statements(statement) if _covers(each, line)]
+    inner = [each for each in on_line if _overlaps(each, columns)]
+    if not inner and statement.kind == CursorKind.COMPOUND_STMT:
+        inner = on_line
     for each in inner:
-        yield from _innermost(each, statement, line)
+        yield from _innermost(each, statement, line, columns)
     if not inner and statement.kind != CursorKind.COMPOUND_STMT:
         yield enclosing if statement.kind in _SILENT else statement
 
@@ -91,6 +99,12 @@ def _covers(statement: Cursor, line: int) -> bool:
     if statement.kind == CursorKind.COMPOUND_STMT and first < last:
         return first < line < last  # the lines of its braces belong to the enclosing statement
     return first <= line <= last
+
+
+def _overlaps(statement: Cursor, columns: tuple[int, int]) -> bool:
+    """Return whether a statement has some of the columns; a statement of several lines has all."""
+    first, last = statement.position, statement.end_position
+    return first.line < last.line or (first.column <= columns[1] and columns[0] <= last.column)
 
 
 def _reaches(statement: Cursor, positions: Iterable[tuple[int, int]]) -> bool:

@@ -19,6 +19,9 @@ CHECKS = [
     Check(orders=("shuffle:1", "shuffle:2"), differing=("shuffle:2",)),
     Check(failure="There is no memory."),
     Check(input="n = 4999, block = 256", unreached=(197, 201)),
+    Check(wrong_input="n = 1"),
+    Check((BOUNDS,), input="n = 1", wrong_input="n = 1"),
+    Check(edge_cases=27, excluded=("negative values",)),
 ]
 
 
@@ -28,7 +31,7 @@ CHECKS = [
 )
 def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
     said = decide_verdict(right, edited=edited, check=check, lesson=lesson)
-    clean = check is None or not (check.mistakes or check.differing)
+    clean = check is None or not (check.mistakes or check.differing or check.wrong_input)
     looked = not edited or (check is not None and not check.failure and not check.unreached)
     assert (said.kind == "verified") == (right is True and clean and looked and not lesson)
     assert ("verified" in said.words) == (said.kind == "verified")
@@ -45,6 +48,10 @@ def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
         (True, CHECKS[5], "right in this schedule, wrong in another: shuffle:2"),
         (True, CHECKS[6], "right, but not checked"),
         (True, CHECKS[7], "right, but the edit at lines 197 and 201 did not run"),
+        (True, CHECKS[8], "right for this input, wrong for n = 1"),
+        (True, CHECKS[9], "wrong for n = 1: out-of-bounds access in line 7"),
+        (False, CHECKS[8], "✗ differs from reference"),
+        (True, CHECKS[10], "✓ verified"),
         (True, Check((RACE,), unreached=(197,)), "right by chance: race in lines 129 and 131"),
         (True, None, "right; checking for races…"),
         (False, None, "✗ differs from reference"),
@@ -58,3 +65,25 @@ def test_words_of_an_edited_kernel(right, check, words):
 def test_mistakes_of_one_kind_are_said_once():
     found = (RACE, Mistake("race", (131, 140)), Mistake("uninitialized", ()), Mistake("odd", (3,)))
     assert describe_mistakes(found) == "race in lines 129, 131 and 140; uninitialized read; mistake in line 3"
+
+
+@pytest.mark.parametrize(
+    ("right", "check", "sentence"),
+    [
+        (True, CHECKS[8], "The result is wrong for n = 1."),
+        (False, CHECKS[8], "The result is also wrong for n = 1."),
+        (True, CHECKS[9], "masks with n = 1; found: out-of-bounds access in line 7."),
+        (
+            True,
+            CHECKS[10],
+            "Excluded, as the original kernel fails or rejects them: negative values.",
+        ),
+    ],
+)
+def test_sentences_about_edge_cases(right, check, sentence):
+    assert decide_verdict(right, edited=True, check=check).sentence.endswith(sentence)
+
+
+def test_a_check_with_a_wrong_edge_case_is_not_clean():
+    assert not CHECKS[8].clean
+    assert CHECKS[10].clean

@@ -87,3 +87,21 @@ def test_a_line_that_one_of_two_builds_executes_is_reached() -> None:
         assert engine.find_unreached_lines("scan.cu", [3], ("k",)) == {3}
         engine.launch(engine.build("scan.cu", {"SIZE": 16}).kernel("k"), (1, 1, 1), (1, 1, 1), out)
         assert engine.find_unreached_lines("scan.cu", [3], ("k",)) == set()
+
+
+def test_an_edit_of_a_condition_is_reached_by_all_threads_that_evaluate_it() -> None:
+    line = "    if (n > 100 && out[0] > 0) out[0] = 1; else out[1] = 2;"
+    text = f'extern "C" __global__ void k(int *out, int n) {{\n{line}\n}}\n'
+    with closing(CheckingEngine()) as engine:
+        engine.sources = {"scan.cu": text}
+        out = engine.upload(np.zeros(2, np.int32))
+        engine.launch(engine.build("scan.cu").kernel("k"), (1, 1, 1), (1, 1, 1), out, np.int32(8))
+        condition, branch, other = (line.index(part) + 1 for part in ("n > 100", "out[0] = 1", "out[1]"))
+        for columns, expected in (
+            ((condition, condition + 6), set()),
+            ((branch, branch + 2), {2}),
+            ((other, other + 2), set()),
+            ((condition, branch), {2}),
+        ):
+            assert engine.find_unreached_lines("scan.cu", {2: columns}, ("k",)) == expected
+        assert engine.find_unreached_lines("scan.cu", [2], ("k",)) == {2}

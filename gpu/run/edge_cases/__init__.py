@@ -1,0 +1,1 @@
+"""Edge cases of edited kernels: small inputs that tell mistakes apart."""

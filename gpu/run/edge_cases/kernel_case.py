@@ -1,0 +1,66 @@
+"""A variant with its kernel sources, input and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from gpu.declaration.pattern import Inputs, Pattern, Variant
+from gpu.declaration.roles import Role
+from gpu.run import verification
+from gpu.run.host_program import ProgressCallback, run_host_program
+
+if TYPE_CHECKING:
+    from gpu.engines.simulator import SimulatorEngine
+
+MULTIPROCESSOR_COUNTS = (16, 1)
+"""Numbers of multiprocessors to try. A host program divides its work by this number: with one, each thread does as much
+as on a large input, and a loop that runs once on a small input runs several times."""
+
+TIME_LIMIT_S = 40.0
+"""Seconds of processor time before a launch counts as endless; long enough not to misjudge a slow one that ends."""
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    """A variant with its kernel sources, input and parameters, for a device with a number of multiprocessors."""
+
+    pattern: Pattern
+    variant: Variant
+    inputs: Inputs
+    params: Mapping[str, Any]
+    sources: Mapping[str, str]
+    multiprocessors: int = MULTIPROCESSOR_COUNTS[0]
+
+    @property
+    def file(self) -> str:
+        """The kernel file of the variant."""
+        return self.pattern.kernel_file_of(self.variant.name)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The file's kernels that can belong to the variant: its own and helpers of no particular variant."""
+        return (*self.variant.kernels, *self.pattern.helpers.get(self.file, ()))
+
+    @property
+    def description(self) -> str:
+        """The size and the block size, such as "n = 4999, block = 256"."""
+        shown = (self.pattern.size, self.pattern.parameter(Role.BLOCK))
+        return ", ".join(
+            f"{each.name} = {self.params[each.name]}" for each in shown if each is not None and each.name in self.params
+        )
+
+    def with_sources(self, sources: Mapping[str, str]) -> KernelCase:
+        """Return a copy with other kernel sources."""
+        return replace(self, sources=sources)
+
+    def runs_correctly(self, engine: SimulatorEngine, report_progress: ProgressCallback) -> bool:
+        """Run on an engine; return whether the result is correct. Raise LaunchError if a launch fails."""
+        engine.sources = dict(self.sources)
+        engine.device = replace(engine.device, multiprocessors=self.multiprocessors)
+        outputs = run_host_program(engine, self.variant, self.inputs, self.params, report_progress)
+        result, reference = verification.prepare_comparison(
+            self.pattern, self.variant, self.inputs, self.params, outputs
+        )
+        return verification.compare_results(result, reference, self.pattern.tolerance(self.inputs, self.params))[1]
