@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from gpu.base.errors import InputError
 from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array, Inputs, Integer, Params, Pattern, Real
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import BinEdges
+from gpu.declaration.value_changes import VALUE_CHANGES, make_equal, repeat_values
 
 HEIGHT, WIDTH = "height", "width"
 """Extents of an image, which are not parameters."""
@@ -130,7 +129,7 @@ def generate_edge_cases(
 
 
 def _generated_case(
-    pattern: Pattern, name: str, params: Params, seed: int, change: Callable[[Array, Params], Array] | None = None
+    pattern: Pattern, name: str, params: Params, seed: int, change: Callable[[Array], Array] | None = None
 ) -> EdgeCase:
     def make_inputs() -> Inputs:
         inputs = pattern.prepare_inputs({}, params, seed)
@@ -138,7 +137,7 @@ def _generated_case(
             return inputs
         like = inputs["values"]
         return {
-            name: change(values, params) if values.dtype == like.dtype and values.ndim == like.ndim else values
+            name: change(values) if values.dtype == like.dtype and values.ndim == like.ndim else values
             for name, values in inputs.items()
         }
 
@@ -154,13 +153,13 @@ def _generated_cases(pattern: Pattern, params: Params, seed: int, sizes: EdgeCas
     yield from _factor_cases(pattern, typical, seed)
     if pattern.input_kind(params) == "values":
         kind = np.dtype(pattern.value(params, Role.TYPE) or np.float32).kind
-        for name, change in _VALUE_CHANGES.items():
-            if kind in _KINDS_OF_CHANGES.get(name, kind):
-                yield _generated_case(pattern, name, typical, seed, change)
+        for change in VALUE_CHANGES:
+            if kind in change.kinds and (len(extents) == 1 or not change.is_order):
+                yield _generated_case(pattern, change.name, typical, seed, change.apply)
         boundaries = list(_list_boundaries(pattern, params))
         if boundaries:
-            change = partial(_change_to_boundaries, boundaries=boundaries)
-            yield _generated_case(pattern, "values at boundaries", typical, seed, change)
+            repeat_boundaries = partial(repeat_values, choices=boundaries)
+            yield _generated_case(pattern, "values at boundaries", typical, seed, repeat_boundaries)
     source = pattern.source
     if source is not None and source.applies(params):
         for option in source.options:
@@ -170,7 +169,7 @@ def _generated_cases(pattern: Pattern, params: Params, seed: int, sizes: EdgeCas
     if sizes.bounded_threads and pattern.size is not None:
         count = UNIFORM_ELEMENTS * sizes.bounded_threads
         many = {**typical, pattern.size.name: count}
-        yield _generated_case(pattern, f"{count} equal values", many, seed, _equal_values)
+        yield _generated_case(pattern, f"{count} equal values", many, seed, make_equal)
 
 
 def _with_typical_extents(pattern: Pattern, params: Params, sizes: EdgeCaseSizes) -> Params:
@@ -270,85 +269,3 @@ def _text_cases(pattern: Pattern, params: Params, seed: int) -> Iterator[EdgeCas
     latin = "".join(map(chr, range(32, 256)))
     for name, text in (("one character", "a"), ("all characters", latin), ("equal characters", "z" * 1000)):
         yield _generated_case(pattern, name, {**params, **pattern.params_for_role(Role.TEXT, text)}, seed)
-
-
-# Changes of generated values. Each returns an array of the same shape and type.
-
-
-def _negative_values(values: Array, params: Params) -> Array:
-    if values.dtype.kind == "u":
-        raise InputError(f"{values.dtype} has no negative values.")
-    return np.where(values > 0, -values, np.where(values == 0, values.dtype.type(-1), values)).astype(values.dtype)
-
-
-def _mixed_signs(values: Array, params: Params) -> Array:
-    mixed = _negative_values(values, params)
-    np.copyto(mixed, values, where=np.arange(values.size).reshape(values.shape) % 3 > 0)
-    return mixed
-
-
-def _equal_values(values: Array, params: Params) -> Array:
-    return np.full_like(values, values.flat[0] or 1) if values.size else values
-
-
-def _ascending_values(values: Array, params: Params) -> Array:
-    return np.sort(values, axis=None).reshape(values.shape)
-
-
-def _descending_values(values: Array, params: Params) -> Array:
-    return np.sort(values, axis=None)[::-1].reshape(values.shape).copy()
-
-
-def _extreme_values(values: Array, params: Params) -> Array:
-    dtype = np.dtype(params.get("dtype", values.dtype)) if values.dtype.kind != "f" else values.dtype
-    limits: Any = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
-    choices = np.array([limits.min, limits.max, 0, 1, limits.max, limits.min, limits.max - 1], dtype)
-    return np.random.default_rng(values.size).choice(choices, values.shape).astype(values.dtype)
-
-
-def _large_magnitudes(values: Array, params: Params) -> Array:
-    large: Array = _mixed_signs(values, params) * values.dtype.type(1000)
-    return large
-
-
-def _large_negative_values(values: Array, params: Params) -> Array:
-    large: Array = _negative_values(values, params) - values.dtype.type(1000)
-    return large
-
-
-def _special_values(values: Array, params: Params) -> Array:
-    special = values.copy()
-    special.flat[::5], special.flat[2::7], special.flat[3::11] = np.nan, np.inf, -np.inf
-    return special
-
-
-def _only_the_last(values: Array, params: Params) -> Array:
-    last = np.zeros_like(values)
-    last.flat[-1:] = 9
-    return last
-
-
-def _change_to_boundaries(values: Array, params: Params, boundaries: list[float]) -> Array:
-    choices = np.array([each + more for each in boundaries for more in (0, -1, 1)]).astype(values.dtype)
-    return np.resize(choices, values.shape)
-
-
-_VALUE_CHANGES: dict[str, Callable[[Array, Params], Array]] = {
-    "negative values": _negative_values,
-    "values of both signs": _mixed_signs,
-    "equal values": _equal_values,
-    "ascending values": _ascending_values,
-    "descending values": _descending_values,
-    "only the last value not 0": _only_the_last,
-    "extremes of the type": _extreme_values,
-    "large magnitudes": _large_magnitudes,
-    "large negative values": _large_negative_values,
-    "infinities and NaN": _special_values,
-}
-_KINDS_OF_CHANGES = {
-    "values of both signs": "if",
-    "large magnitudes": "f",
-    "large negative values": "f",
-    "infinities and NaN": "f",
-}
-"""Kinds of types with values that the other changes do not have, by the name of the change."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import InputError
+from gpu.declaration.value_changes import make_equal, make_negative, sort_ascending, sort_descending
 from gpu.engines.base import Buffer
 from gpu.engines.simulator import SimulatorEngine
 from gpu.kernel.arguments import dtype_of
@@ -20,7 +21,8 @@ from gpu.messages.judgments import RANDOM_KIND, GradingCase
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
 
-INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "alternating")
+INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "rising",
+               "negative", "alternating")  # fmt: skip
 """Kinds of generated inputs: random, and special cases that reveal common mistakes."""
 
 _ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low>[^.]+?)\.\.(?P<high>[^=]+?))?"
@@ -163,7 +165,7 @@ class Stage:
         values = generator.integers(int(np.ceil(low)), int(high), size, endpoint=True).astype(np.float64)
         match case.kind:
             case "equal":
-                values[:] = values[:1] if size else 0
+                values = make_equal(values)
             case "lowest":
                 values[:] = low
             case "highest":
@@ -173,10 +175,14 @@ class Stage:
                 values[:] = min(max(low, 0.0), high)
                 values[index:][:1] = high
             case "falling":
-                values = np.sort(values)[::-1]
+                values = sort_descending(values)
+            case "rising":
+                values = sort_ascending(values)
+            case "negative":
+                values = make_negative(values)
             case "alternating":
                 values = np.where(np.arange(size) % 2 == 0, low, high)
-        return values.astype(dtype)
+        return values.clip(min(low, high), high).astype(dtype)
 
     def compute_expected(self, before: Mapping[str, Array], n: int) -> dict[str, Array]:
         """Return the expected contents of arrays, computed from the initial ones; empty without expectations."""
