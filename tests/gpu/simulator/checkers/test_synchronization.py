@@ -194,8 +194,8 @@ MESSAGES = {
     ),
     "consumer first": (
         (
-            f"if (b == 1) {{ data[0] = 42; __threadfence(); atomicExch(flag, 1); }} else {{ {ATOMIC_WAIT} __threadfence();"
-            " out[0] = data[0]; }"
+            "if (b == 1) { data[0] = 42; __threadfence(); atomicExch(flag, 1); } "
+            f"else {{ {ATOMIC_WAIT} __threadfence(); out[0] = data[0]; }}"
         ),
         "",
     ),
@@ -235,7 +235,10 @@ LOCKS = {
     "two locks": (lock(FENCE, FENCE, location="flag + b % 2"), NO_CAUSE),
     "a lock for each element": (lock(FENCE, FENCE, "data[b % 2] += 1;", "flag + b % 2"), ""),
     "no lock in one block": (f"if (b == 2) {{ if (t == 0) data[0] += 1; return; }} {lock(FENCE, FENCE)}", NO_CAUSE),
-    "released too early": (lock(FENCE, f"{FENCE} atomicExch(lock, 0); data[0] += 1;", "int old = data[0];"), NO_RELEASE_FENCE),
+    "released too early": (
+        lock(FENCE, f"{FENCE} atomicExch(lock, 0); data[0] += 1;", "int old = data[0];"),
+        NO_RELEASE_FENCE,
+    ),
     "read without the lock": (f"{lock(FENCE, FENCE)} if (t == 1) out[b] = data[0];", NO_CAUSE),
     "a block holds it": (
         (
@@ -345,8 +348,8 @@ IN_BLOCK = {
             "__shared__ int box[2]; __shared__ volatile int filled, emptied; if (t == 0) filled = emptied = 0; "
             "__syncthreads(); if (t == 0) for (int k = 0; k < 6; ++k) { while (k - emptied >= 2) {} "
             "__threadfence_block(); box[k % 2] = k; __threadfence_block(); filled = k + 1; } "
-            "if (t == 32) for (int k = 0; k < 6; ++k) { while (filled <= k) {} __threadfence_block(); out[k] = box[k % 2]; "
-            "__threadfence_block(); emptied = k + 1; }"
+            "if (t == 32) for (int k = 0; k < 6; ++k) { while (filled <= k) {} __threadfence_block(); "
+            "out[k] = box[k % 2]; __threadfence_block(); emptied = k + 1; }"
         ),
         "",
         64,
