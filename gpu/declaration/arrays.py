@@ -32,6 +32,8 @@ READABLE_ELEMENTS = 1024
 """Up to this many elements, random whole numbers have two digits for every operator, so that they are readable."""
 MAX_RANDOM_FACTORS = 1024
 """The most random float factors other than 1 for "product", so that the product stays in range and its error small."""
+_MAX_EXPONENT = 126
+"""float32 represents 2^-126 and 2^126 with full precision."""
 
 
 def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
@@ -212,6 +214,28 @@ def accept_values(inputs: Inputs, params: Params, *, finite: bool = True) -> Non
         return
     for start in range(0, values.size, _CHECK_CHUNK):
         _accept_piece(values[start : start + _CHECK_CHUNK], dtype, start, finite or dtype.kind != "f")
+
+
+def accept_factors(inputs: Inputs, params: Params) -> None:
+    """Raise InputError if the operator is a product of floats, and products of neighbors leave float32's range.
+
+    Kernels multiply neighbors in any order. If no product of consecutive elements leaves the range, no order does; if
+    one does, the results of different orders differ by more than rounding.
+    """
+    if params["dtype"] != "float32" or params["operator"] != "product" or not inputs["values"].size:
+        return
+    values = cast_values(inputs, params)
+    # A product of consecutive elements is a quotient of prefix products; one with a zero is exact.
+    zeros = np.flatnonzero(values == 0)
+    upto = np.zeros(values.size + 1)
+    np.log2(np.abs(values), out=upto[1:], where=values != 0, dtype=np.float64)
+    upto.cumsum(out=upto)
+    runs = np.concatenate([[0], zeros + 1])
+    if (np.maximum.reduceat(upto, runs) - np.minimum.reduceat(upto, runs)).max() > _MAX_EXPONENT:
+        raise InputError(
+            "A product of some of these factors is outside the range of float32.",
+            advice="Choose fewer factors, factors closer to 1, or int32, which wraps around.",
+        )
 
 
 def _accept_piece(values: Array, dtype: np.dtype[Any], start: int, finite: bool) -> None:

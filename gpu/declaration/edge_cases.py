@@ -25,7 +25,8 @@ HEIGHT, WIDTH = "height", "width"
 _EXTENT_UNITS = ("elements", "bodies", "rows", "columns", "points")
 _SMALL_EXTENTS = (5, 3, 7, 6)
 """Extents of small matrices and grids: all different, so that exchanged extents show."""
-_ODD_EXTENTS = (37, 10, 7, 9)
+_ODD_EXTENTS: dict[int, tuple[int, ...]] = {2: (37, 10), 3: (13, 10, 7), 4: (13, 10, 7, 9)}
+"""Extents for unusual values, by their number."""
 _VECTOR_EXTENTS = ((8, 12, 4, 16), (6, 10, 14, 18))
 """Extents that are multiples of four, for 16-byte accesses, and of two only."""
 _IMAGE_SHAPE = (23, 41)
@@ -146,9 +147,8 @@ def _generated_case(
 
 def _generated_cases(pattern: Pattern, params: Params, seed: int, sizes: EdgeCaseSizes) -> Iterator[EdgeCase]:
     extents = find_extents(pattern, params)
-    for values in _list_extents(extents, sizes):
-        name = ", ".join(f"{key} = {value}" for key, value in values.items())
-        yield _generated_case(pattern, name, {**params, **values}, seed)
+    for values in _list_small_extents(extents, sizes):
+        yield _sized_case(pattern, params, values, seed)
     typical = _with_typical_extents(pattern, params, sizes)
     yield from _factor_cases(pattern, typical, seed)
     if pattern.input_kind(params) == "values":
@@ -166,6 +166,8 @@ def _generated_cases(pattern: Pattern, params: Params, seed: int, sizes: EdgeCas
             chosen = {**typical, source.name: option}
             if option not in (FROM_FILE, typical[source.name]) and pattern.value(chosen, Role.VALUES) is None:
                 yield _generated_case(pattern, f"{source.name} = {option}", chosen, seed)
+    for values in _list_tile_extents(extents, sizes, has_block=pattern.block is not None):
+        yield _sized_case(pattern, params, values, seed)
     if sizes.bounded_threads and pattern.size is not None:
         count = UNIFORM_ELEMENTS * sizes.bounded_threads
         many = {**typical, pattern.size.name: count}
@@ -175,12 +177,17 @@ def _generated_cases(pattern: Pattern, params: Params, seed: int, sizes: EdgeCas
 def _with_typical_extents(pattern: Pattern, params: Params, sizes: EdgeCaseSizes) -> Params:
     """Return parameters with small extents: more than a block of elements, or a matrix that is not square."""
     extents = find_extents(pattern, params)
-    values = [min(2 * sizes.block + 3, sizes.typical)] if len(extents) == 1 else _ODD_EXTENTS[: len(extents)]
+    values = [min(2 * sizes.block + 3, sizes.typical)] if len(extents) == 1 else _ODD_EXTENTS[len(extents)]
     return {**params, **{each.name: min(value, each.maximum) for each, value in zip(extents, values, strict=True)}}
 
 
-def _list_extents(extents: tuple[Integer, ...], sizes: EdgeCaseSizes) -> Iterator[dict[str, int]]:
-    """Yield values of the extents: the smallest, then those around a block and a tile."""
+def _sized_case(pattern: Pattern, params: Params, extents: Mapping[str, int], seed: int) -> EdgeCase:
+    name = ", ".join(f"{key} = {value}" for key, value in extents.items())
+    return _generated_case(pattern, name, {**params, **extents}, seed)
+
+
+def _list_small_extents(extents: tuple[Integer, ...], sizes: EdgeCaseSizes) -> Iterator[dict[str, int]]:
+    """Yield the smallest extents; of one-dimensional inputs also those around a block and a tile."""
     if not extents:
         return
     first, *others = extents
@@ -192,19 +199,28 @@ def _list_extents(extents: tuple[Integer, ...], sizes: EdgeCaseSizes) -> Iterato
                 yield {first.name: value}
         return
     names = [each.name for each in extents]
-    small = dict(zip(names, _SMALL_EXTENTS, strict=False))
     yield dict.fromkeys(names, 1)
     for name in names:
-        yield {**small, name: 1}
+        yield {**dict(zip(names, _SMALL_EXTENTS, strict=False)), name: 1}
     for values in _VECTOR_EXTENTS:
         yield dict(zip(names, values, strict=False))
-    fallback = min(sizes.tiles.get(first.name, WARP), WARP)
+
+
+def _list_tile_extents(
+    extents: tuple[Integer, ...], sizes: EdgeCaseSizes, *, has_block: bool
+) -> Iterator[dict[str, int]]:
+    """Yield extents of matrices and grids, one of which is around a tile or, for `has_block`, more than a block."""
+    if len(extents) < 2:
+        return
+    names = [each.name for each in extents]
+    small = dict(zip(names, _SMALL_EXTENTS, strict=False))
+    fallback = min(sizes.tiles.get(names[0], WARP), WARP)
     for name in names:
         tile = sizes.tiles.get(name, fallback)
         sides = [tile - 1, tile + 1]
-        if name == first.name and sizes.block + 1 not in sides and sizes.tiles.get(name, 0) != sizes.block:
-            sides.append(sizes.block + 1)
-        for value in sides:
+        if has_block and name == names[0]:
+            sides += [sizes.block - 1, sizes.block + 1]
+        for value in dict.fromkeys(sides):
             if 1 < value <= sizes.largest:
                 yield {**small, name: value}
 

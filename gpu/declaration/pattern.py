@@ -512,6 +512,9 @@ class Pattern:
     edge_params : callable
         params -> names and changed parameters of further inputs on which edited kernels run. See
         `gpu.declaration.edge_cases`, which generates the others from the declaration.
+    accept_edge_case : callable
+        (inputs, params) -> None; raises InputError for valid inputs with which a correct kernel may be wrong, for
+        example as its partial results leave the range of their type.
     presets : tuple of Preset
         Demonstrations.
     helpers : mapping of str to tuple of str
@@ -554,6 +557,7 @@ class Pattern:
     step_input: Callable[[Inputs], Inputs] = field(default=_keep_uncropped)
     crop_input: Callable[[Inputs, Params, Params], Inputs] | None = None
     edge_params: Callable[[Params], tuple[tuple[str, Params], ...]] = field(default=_no_edge_params)
+    accept_edge_case: Callable[[Inputs, Params], None] = field(default=_accept_any)
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()

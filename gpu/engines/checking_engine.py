@@ -30,13 +30,14 @@ class _Coverage(Observer):
 
     def __init__(self, reached: set[SourcePosition]) -> None:
         self._reached = reached
-        self.blocks = 0
+        self.blocks = self.steps = 0
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         self.blocks += math.prod(grid)
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         self._reached.add(step.position)
+        self.steps += 1
 
 
 class CheckingEngine(SimulatorEngine):
@@ -57,6 +58,8 @@ class CheckingEngine(SimulatorEngine):
         The statements and conditions that any thread reached.
     blocks : int
         The most blocks of one launch, including its child launches.
+    steps : int
+        The number of statements that the executor has issued for whole batches of blocks.
     extra_observers : tuple of Observer
         Additional observers of launches.
     max_rounds : int
@@ -73,7 +76,7 @@ class CheckingEngine(SimulatorEngine):
         self._checks = checks
         self.findings: list[Finding] = []
         self.reached: set[SourcePosition] = set()
-        self.blocks = 0
+        self.blocks = self.steps = 0
         self._unwritten: WeakSet[SimulatedBuffer] = WeakSet()
         self._heaps = HeapRecords()
 
@@ -137,6 +140,7 @@ class CheckingEngine(SimulatorEngine):
             raise
         finally:
             self.blocks = max(self.blocks, coverage.blocks)
+            self.steps += coverage.steps
             for checker in checkers:
                 self.findings += checker.findings
         # The launch may have written its arguments: later launches do not report them as uninitialized.

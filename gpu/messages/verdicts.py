@@ -87,6 +87,8 @@ class Check:
         Description of the first other input with a wrong result or a mistake, such as "n = 1"; "" if there is none.
     edge_cases : int
         The number of edge cases on which it ran with correct results. See `gpu.declaration.edge_cases`.
+    skipped : int
+        The number of edge cases that were skipped, as they would take too long.
     excluded : tuple of str
         Edge cases that the pattern or the variant rejects, or for which the original kernel is wrong as well.
     differing : tuple of str
@@ -106,6 +108,7 @@ class Check:
     unreached: tuple[int, ...] = ()
     wrong_input: str = ""
     edge_cases: int = 0
+    skipped: int = 0
     excluded: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     remedy: Remedy | None = None
@@ -244,7 +247,8 @@ def _summarize(check: Check) -> str:
     if check.wrong_input and not check.mistakes:
         return f"{summary} The result is wrong for {check.wrong_input}."
     if check.edge_cases:
-        summary += f" The results for {check.edge_cases} edge cases are right."
+        skipped = f"; {check.skipped} more were skipped, as they would take too long" if check.skipped else ""
+        summary += f" The results for {check.edge_cases} edge cases are right{skipped}."
     if check.excluded:
         summary += f" Excluded, as the original kernel fails or rejects them: {', '.join(check.excluded)}."
     if check.differing:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.base.errors import InputError
 from gpu.base.warp import WARP
 from gpu.declaration.arrays import (
+    accept_factors,
     accept_values,
     block_parameter,
     cast_values,
@@ -74,9 +74,6 @@ _SINGLE_PASS_VARIANT = "look-back"
 # For the look-back variant: 16-byte loads in flight per thread, if that leaves enough tiles.
 _VECTORS = 8
 _MIN_TILES = 4
-
-_MAX_EXPONENT = 126
-"""float32 represents 2^-126 and 2^126 with full precision."""
 
 
 def build_scan_module(engine: Engine, dtype: str, operator: str, block: int, vectors: int = _VECTORS) -> Module:
@@ -405,20 +402,7 @@ def _accept(inputs: Inputs, params: Params) -> None:
     one does, the results of different orders differ by more than rounding.
     """
     accept_values(inputs, params)
-    if params["dtype"] != "float32" or params["operator"] != "product" or not inputs["values"].size:
-        return
-    values = cast_values(inputs, params)
-    # A product of consecutive elements is a quotient of prefix products; one with a zero is exact.
-    zeros = np.flatnonzero(values == 0)
-    upto = np.zeros(values.size + 1)
-    np.log2(np.abs(values), out=upto[1:], where=values != 0, dtype=np.float64)
-    upto.cumsum(out=upto)
-    runs = np.concatenate([[0], zeros + 1])
-    if (np.maximum.reduceat(upto, runs) - np.minimum.reduceat(upto, runs)).max() > _MAX_EXPONENT:
-        raise InputError(
-            "A product of some of these factors is outside the range of float32.",
-            advice="Choose fewer factors, factors closer to 1, or int32, which wraps around.",
-        )
+    accept_factors(inputs, params)
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:

@@ -72,6 +72,10 @@ _MANY_STEPS = 3000
 _MAX_ENLARGEMENTS = 2
 """Times that the input is enlarged while no launch has several blocks: one block cannot show races between blocks."""
 
+_EDGE_CASE_STEPS, _MIN_EDGE_CASE_STEPS = 2, 50_000
+"""Limit of the statements issued for edge cases, as a multiple of those of the checked runs, and its minimum. Without
+checkers a statement takes a third of the time."""
+
 SCHEDULES = ("shuffle:1", "shuffle:2", "cached:0")
 """Schedules in which a kernel runs, in addition to the one in which it is checked."""
 
@@ -89,7 +93,8 @@ _ORDERING_LINE = re.compile(
 class _CheckedRun:
     """Result of a run with the checkers.
 
-    `unreached` are those of the given lines that no thread executed, `blocks` the most blocks that ran together.
+    `unreached` are those of the given lines that no thread executed, `blocks` the most blocks that ran together, and
+    `steps` the number of statements that were issued.
     """
 
     findings: list[Finding]
@@ -97,6 +102,7 @@ class _CheckedRun:
     aborted: bool
     unreached: Collection[int] = ()
     blocks: int = 0
+    steps: int = 0
 
 
 def check_variant(
@@ -149,7 +155,8 @@ def check_variant(
     others = _OtherRuns()
     if sources and not run.findings and not variant.deliberate_error:
         largest, typical = (_count_elements(pattern, each) for each in limits)
-        others = _run_edge_cases(case, unreached, report_progress, seed, largest, typical)
+        max_steps = max(_MIN_EDGE_CASE_STEPS, _EDGE_CASE_STEPS * run.steps)
+        others = _run_edge_cases(case, unreached, report_progress, seed, largest, typical, max_steps)
     if not others.wrong_input and not run.aborted:
         others.compare_schedules(case, run, smaller_case, report_progress)
 
@@ -177,6 +184,7 @@ def check_variant(
         unreached=unreached.find_lines() if not findings else (),
         wrong_input=others.wrong_input,
         edge_cases=others.count,
+        skipped=others.skipped,
         excluded=tuple(others.excluded),
         differing=others.differing,
         remedy=find_remedy(findings, mistakes, text, is_fixed_by, original),
@@ -194,7 +202,7 @@ def _search_for_findings(
 ) -> tuple[KernelCase, _CheckedRun, _UnreachedEdits]:
     """Run cases until one has findings; return the last case, its run, and the edits that no case executed.
 
-    The run is correct if all were.
+    The run is correct if all were, and has the steps of all.
     """
     refuse_library(variant)
     part = _choose_size_limits(pattern, variant, pattern.check(param_values))[0]
@@ -203,13 +211,14 @@ def _search_for_findings(
     has_several_blocks = variant.is_single_thread  # a single thread cannot race with other blocks
     cases = [replace(case, multiprocessors=count) for count in MULTIPROCESSOR_COUNTS]
     enlargements = 0
-    correct = True
+    correct, steps = True, 0
     while cases:
         case = cases.pop(0)
         run = _run_checked(case, report_progress, unreached.inserted)
         if run.findings:
             break
         correct &= run.correct
+        steps += run.steps
         has_several_blocks |= run.blocks > 1
         unreached.inserted = _select_lines(unreached.inserted, run.unreached)
         unreached.remove_executed(case, report_progress)
@@ -217,7 +226,7 @@ def _search_for_findings(
             part, enlargements = part.enlarged, enlargements + 1
             larger_case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, part)
             cases = [larger_case] if _find_shapes(larger_case) != _find_shapes(case) else []
-    return case, replace(run, correct=correct and run.correct), unreached
+    return case, replace(run, correct=correct and run.correct, steps=steps), unreached
 
 
 @dataclass
@@ -228,6 +237,8 @@ class _OtherRuns:
     ----------
     count : int
         The number of edge cases with right results.
+    skipped : int
+        The number of edge cases that would take too long.
     excluded : list of str
         Edge cases that the pattern or variant rejects, or for which the original kernel is wrong as well.
     wrong_input : str
@@ -238,6 +249,7 @@ class _OtherRuns:
     """
 
     count: int = 0
+    skipped: int = 0
     excluded: list[str] = field(default_factory=list)
     wrong_input: str = ""
     findings: list[Finding] = field(default_factory=list)
@@ -265,14 +277,18 @@ def _run_edge_cases(
     seed: int,
     largest: int,
     typical: int,
+    max_steps: int,
 ) -> _OtherRuns:
     """Run a case's kernel on edge cases; one that executes an edit that was not executed before runs with checkers."""
     from gpu.run.edge_cases.edge_case_run import run_edge_cases  # not needed in a GPU's process
 
     result = _OtherRuns()
-    for run in run_edge_cases(case, report_progress, seed, largest, typical):
+    for run in run_edge_cases(case, report_progress, seed, largest, typical, max_steps):
         if run.case is None or run.engine is None:
-            result.excluded.append(run.name)
+            if run.skipped:
+                result.skipped += 1
+            else:
+                result.excluded.append(run.name)
             continue
         if not run.correct:
             result.wrong_input, result.findings = run.name, list(run.findings)
@@ -503,7 +519,9 @@ def _run_checked(case: KernelCase, report_progress: ProgressCallback, lines: Col
                 raise
             return _CheckedRun(engine.findings, correct=False, aborted=True)
         unreached = engine.find_unreached_lines(case.file, lines, case.kernels) if lines else ()
-        return _CheckedRun(engine.findings, correct, aborted=False, unreached=unreached, blocks=engine.blocks)
+        return _CheckedRun(
+            engine.findings, correct, aborted=False, unreached=unreached, blocks=engine.blocks, steps=engine.steps
+        )
 
 
 def _find_unreached_lines(

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu.declaration.arrays import (
     MAX_READOUT_VALUES,
+    accept_factors,
     accept_values,
     block_parameter,
     cast_values,
@@ -524,6 +525,7 @@ PATTERN = Pattern(
     work=_work,
     present=_present,
     accept=accept_values,
+    accept_edge_case=accept_factors,
     make_input=make_input,
     sequential_operations=_sequential,
     distributed=DistributedProgram(

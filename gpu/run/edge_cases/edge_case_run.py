@@ -31,7 +31,9 @@ class EdgeCaseRun:
     name : str
         The name of the edge case.
     case : KernelCase or None
-        What ran; None if the pattern or the variant does not accept the input.
+        What ran; None if the pattern or the variant does not accept the input, or it was skipped.
+    skipped : bool
+        Whether the edge cases before took too long.
     correct : bool
     findings : tuple of Finding
         The error that ended a launch, if one did.
@@ -41,13 +43,14 @@ class EdgeCaseRun:
 
     name: str
     case: KernelCase | None = None
+    skipped: bool = False
     correct: bool = True
     findings: tuple[Finding, ...] = ()
     engine: CheckingEngine | None = None
 
 
 def run_edge_cases(
-    case: KernelCase, report_progress: ProgressCallback, seed: int, largest: int, typical: int
+    case: KernelCase, report_progress: ProgressCallback, seed: int, largest: int, typical: int, max_steps: int
 ) -> Iterator[EdgeCaseRun]:
     """Run a case's kernel on the edge cases of its pattern, and yield the runs in the order of the edge cases.
 
@@ -63,15 +66,22 @@ def run_edge_cases(
         Seed of generated inputs.
     largest, typical : int
         As in EdgeCaseSizes.
+    max_steps : int
+        The number of statements that the executor issues before it skips the other edge cases.
     """
     sizes = find_launch_sizes(case.pattern, case.variant, case.params, case.inputs, largest, typical)
     engine = _create_engine()
+    steps = 0
     try:
         for edge_case in generate_edge_cases(case.pattern, case.params, case.inputs, seed, sizes):
+            if steps + engine.steps > max_steps:
+                yield EdgeCaseRun(edge_case.name, skipped=True)
+                continue
             run = _run_edge_case(case, edge_case, engine, report_progress)
             if not run.correct:
                 assert run.case is not None
                 original = run.case.with_sources({**case.sources, case.file: kernel_text(case.file, {})})
+                steps += engine.steps
                 engine.close()
                 engine = _create_engine()
                 with closing(_create_engine()) as other_engine:
@@ -95,11 +105,12 @@ def _run_edge_case(
     try:
         inputs = edge_case.make_inputs()
         validate_inputs(case.pattern, case.variant, inputs, edge_case.params)
+        case.pattern.accept_edge_case(inputs, edge_case.params)
     except InputError:
         return EdgeCaseRun(edge_case.name)
     run = replace(case, inputs=inputs, params=edge_case.params, multiprocessors=min(MULTIPROCESSOR_COUNTS))
     correct = _try(run, engine, report_progress)
-    return EdgeCaseRun(edge_case.name, run, correct, tuple(engine.findings), engine)
+    return EdgeCaseRun(edge_case.name, run, False, correct, tuple(engine.findings), engine)
 
 
 def _try(case: KernelCase, engine: CheckingEngine, report_progress: ProgressCallback) -> bool:
