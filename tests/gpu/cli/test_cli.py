@@ -653,7 +653,30 @@ def test_a_pattern_runs_with_another_text_and_is_checked(command, edited):
     assert (done.code, done.err) == (0, "")
     table = parse_table(done)
     assert table["verified"] == "yes"
-    assert table["checked"].endswith("nothing. 3 other schedules with n = 1025, block = 256 gave the same result.")
+    assert table["checked"].endswith(
+        "nothing. The results for 20 edge cases are right. 3 other schedules with n = 1025, block = 256 gave the same "
+        "result."
+    )
+
+
+def test_an_edit_that_is_right_for_the_input_only_fails(command, edited):
+    source = edited("VALUE value = IDENTITY;", "VALUE value = 0;")
+    done = command("run", "reduction", "--operator", "max", "--n", "5000", "--variant", "shuffle", "--source", source)
+    assert done.code == 1
+    assert parse_table(done)["verified"] == "NO: right for this input, wrong for n = 0"
+
+
+def test_an_edit_of_the_stencil_is_judged(command, tmp_path):
+    text = (KERNELS / "stencil.cu").read_text()
+    for old, new, verified in (
+        ("(z * rows + y) * columns + x;", "x + columns * (y + rows * z);", "yes"),
+        ("center * in[place]", "in[place]", "NO: differs from reference"),
+    ):
+        assert old in text
+        (tmp_path / "mine.cu").write_text(text.replace(old, new, 1))
+        source = str(tmp_path / "mine.cu")
+        done = command("run", "stencil", "--n", "24", "--variant", "naive", "--engine", "simulator", "--source", source)
+        assert parse_table(done)["verified"] == verified
 
 
 @pytest.mark.parametrize("as_json", [False, True])
