@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 
+from gpu.base.errors import InputError
 from gpu.declaration.arrays import (
     MAX_READOUT_VALUES,
     accept_factors,
@@ -67,6 +68,9 @@ _PEAK_BLOCKS_PER_MULTIPROCESSOR = 4
 # For many elements, larger blocks with fewer partial results are faster, by 1 % on an H200.
 _PEAK_BLOCK_FOR_LARGE_INPUT = 512
 _MIN_LARGE_INPUT = 2**21
+
+_MAX_TOTAL_EXPONENT = 256
+"""Limit of the sum of the exponents of all factors above 1, and of all below: few orders multiply these first."""
 
 _CHUNK = 2**24
 _PIECES = 16
@@ -320,6 +324,16 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     return gamma(depth) * magnitude
 
 
+def _accept_edge_case(inputs: Inputs, params: Params) -> None:
+    """Raise InputError for float factors with which the product of some order would leave float32's range."""
+    accept_factors(inputs, params)
+    if params["dtype"] == "float32" and params["operator"] == "product":
+        values = cast_values(inputs, params)
+        exponents = np.log2(np.abs(values[values != 0]), dtype=np.float64)
+        if max(exponents.clip(0).sum(), -exponents.clip(None, 0).sum()) > _MAX_TOTAL_EXPONENT:
+            raise InputError("Products of these factors in some orders are outside the range of float32.")
+
+
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     """Return the arrays that a window shows, with totals of equal pieces from the CPU, as kernels may keep none."""
     values = cast_values(inputs, params)
@@ -525,7 +539,7 @@ PATTERN = Pattern(
     work=_work,
     present=_present,
     accept=accept_values,
-    accept_edge_case=accept_factors,
+    accept_edge_case=_accept_edge_case,
     make_input=make_input,
     sequential_operations=_sequential,
     distributed=DistributedProgram(

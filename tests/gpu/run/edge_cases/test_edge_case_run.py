@@ -42,6 +42,7 @@ OUT_OF_DOMAIN = {
     "large negative values",
     "infinities and NaN",
     "300 equal values",
+    "input = sausage",
 }
 """Edge cases that some patterns reject, or in which results leave the range of float32."""
 SETTINGS = [
@@ -66,7 +67,8 @@ def test_unedited_kernels_are_right_in_all_edge_cases(pattern: Pattern, variant:
     file = pattern.kernel_file_of(variant)
     sources = {file: kernel_text(file, {}) + "\n"}
     case = KernelCase(pattern, pattern.variant(variant), inputs, params, sources)
-    runs = list(run_edge_cases(case, lambda progress: None, 0, 1025, 257, 10**9))
+    largest = 65 if case.variant.is_single_thread else 1025
+    runs = list(run_edge_cases(case, lambda progress: None, 0, largest, min(257, largest), 10**9))
     names = [run.name for run in runs]
     assert len(set(names)) == len(names)
     assert all(run.correct for run in runs)
