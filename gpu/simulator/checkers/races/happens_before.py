@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
 from gpu.simulator.checkers.races.synchronization import Synchronization
-from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, Snapshot, build_snapshot
+from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, ClockSnapshot, build_snapshot
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.ir import Scope
 
@@ -305,7 +305,7 @@ class HappensBefore:
             self._find_cluster_times if self._knows_cluster else None,
         )
 
-    def take_snapshot(self, lane: int, time: int) -> Snapshot:
+    def take_snapshot(self, lane: int, time: int) -> ClockSnapshot:
         """Return what a lane knows."""
         return build_snapshot(
             (self.first_thread + lane) // self._threads_per_block,

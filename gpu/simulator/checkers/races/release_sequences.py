@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, ClockBuilder, Snapshot, merge_clocks
+from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, ClockBuilder, ClockSnapshot, merge_clocks
 from gpu.simulator.ir import Scope
 
 SCOPE_LEVELS: dict[Scope, int] = {"block": 0, "cluster": 1, "device": 2, "system": 2}
@@ -45,17 +45,17 @@ class ReleaseSequence:
         self.has_weak = self.has_narrow_write = False
         self._blocks = blocks
         # For each group of readers: the indices of the releases that reach it, and what they make known.
-        self._releases: defaultdict[Hashable, tuple[list[int], list[Snapshot]]] = defaultdict(lambda: ([], []))
+        self._releases: defaultdict[Hashable, tuple[list[int], list[ClockSnapshot]]] = defaultdict(lambda: ([], []))
         self._clocks: dict[tuple[Hashable, bool], tuple[int, AcquiredClock]] = {}
 
-    def append(self, cluster: int, snapshots: tuple[Snapshot | None, ...], *, is_narrow: bool) -> None:
+    def append(self, cluster: int, snapshots: tuple[ClockSnapshot | None, ...], *, is_narrow: bool) -> None:
         """Append a release.
 
         Parameters
         ----------
         cluster : int
             The cluster of the thread.
-        snapshots : tuple of Snapshot or None
+        snapshots : tuple of ClockSnapshot or None
             For each scope, what the release makes known to threads that its fence and its write include.
         is_narrow : bool
             Whether the scope of the write does not include all threads.
@@ -73,7 +73,7 @@ class ReleaseSequence:
         self.has_narrow_write |= is_narrow
         self.length += 1
 
-    def _add(self, group: Hashable, snapshot: Snapshot) -> None:
+    def _add(self, group: Hashable, snapshot: ClockSnapshot) -> None:
         indices, snapshots = self._releases[group]
         indices.append(self.length)
         snapshots.append(snapshot)

@@ -17,7 +17,7 @@ from gpu.simulator.checkers.races.advice import RaceCause
 from gpu.simulator.checkers.races.critical_sections import CriticalSections
 from gpu.simulator.checkers.races.release_sequences import DEVICE_LEVEL, LEVELS, SCOPE_LEVELS, Reader, ReleaseSequence
 from gpu.simulator.checkers.races.shadow import Shadow
-from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, Snapshot, build_snapshot, merge_clocks
+from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, ClockSnapshot, build_snapshot, merge_clocks
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.observer import Access
@@ -100,9 +100,9 @@ class _Fences:
         self.cluster_times: dict[int, Mapping[int, int]] = {}
         self.clocks: dict[int, tuple[AcquiredClock | None, AcquiredClock | None]] = {}
         # What fences of other lanes cover, with which the lane has synchronized since, and the time of the last one.
-        self.joined: dict[int, Snapshot] = {}
+        self.joined: dict[int, ClockSnapshot] = {}
         self.joined_times = np.zeros(lanes, np.int64)
-        self.snapshots: dict[int, tuple[int, Snapshot | None, Snapshot]] = {}
+        self.snapshots: dict[int, tuple[int, ClockSnapshot | None, ClockSnapshot]] = {}
 
 
 class Synchronization:
@@ -313,7 +313,12 @@ class Synchronization:
             self._sections.record_access(time, lanes)
 
     def record_strong_access(
-        self, batch: BlockBatch, access: Access, time: int, shadow: Shadow, take_snapshot: Callable[[int], Snapshot]
+        self,
+        batch: BlockBatch,
+        access: Access,
+        time: int,
+        shadow: Shadow,
+        take_snapshot: Callable[[int], ClockSnapshot],
     ) -> None:
         """Record a strong access: it may observe a release sequence, and continue or start one.
 
@@ -409,12 +414,12 @@ class Synchronization:
             observation = replace(observation, is_acquired=True)
         knowledge.observations[sequence] = observation
 
-    def _release_now(self, snapshot: Snapshot, level: int) -> tuple[Snapshot | None, ...]:
+    def _release_now(self, snapshot: ClockSnapshot, level: int) -> tuple[ClockSnapshot | None, ...]:
         return tuple(snapshot if each <= level else None for each in LEVELS)
 
-    def _release_fenced(self, lane: int, level: int) -> tuple[Snapshot | None, ...]:
+    def _release_fenced(self, lane: int, level: int) -> tuple[ClockSnapshot | None, ...]:
         """Return what a write of a lane releases to each scope, up to the level of the write's scope."""
-        snapshots: list[Snapshot | None] = []
+        snapshots: list[ClockSnapshot | None] = []
         for each, fences in enumerate(self._fences):
             time, joined = int(fences.times[lane]), fences.joined.get(lane)
             if each > level or not (time or joined):
@@ -436,7 +441,7 @@ class Synchronization:
             snapshots.append(cached[2])
         return tuple(snapshots)
 
-    def _build_snapshot(self, lane: int, fences: _Fences) -> Snapshot:
+    def _build_snapshot(self, lane: int, fences: _Fences) -> ClockSnapshot:
         """Return what the last fence of a lane covers."""
         return build_snapshot(
             self._first_block + lane // self._threads_per_block,
@@ -475,7 +480,7 @@ class Synchronization:
                 is_block = lanes.size + missing.size == self._threads_per_block
                 # If all threads have fenced, one time describes the block.
                 block_time = int(times.min()) if is_block else 0
-                joined = Snapshot(
+                joined = ClockSnapshot(
                     self._first_block + block,
                     max(block_time, *(each.block_time for each in known)),
                     _merge_times(each.warp_times for each in known),

@@ -67,7 +67,7 @@ class ClockBuilder:
         _raise_times(self.warp_times, clock.warp_times)
         _raise_times(self.thread_times, clock.thread_times)
 
-    def add_snapshot(self, snapshot: Snapshot, *, weak: bool) -> None:
+    def add_snapshot(self, snapshot: ClockSnapshot, *, weak: bool) -> None:
         """Add the events of a snapshot, with those that are known only to strong accesses if `weak`."""
         known = max(int(self.block_times[snapshot.block]), snapshot.block_time)
         self.block_times[snapshot.block] = known
@@ -85,7 +85,7 @@ class ClockBuilder:
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class ClockSnapshot:
     """What a thread knows at a time: its own events and those that barriers, `__syncwarp` and acquires order before.
 
     Parameters
@@ -96,7 +96,7 @@ class Snapshot:
         The times of warps and threads of which more is included.
     acquired, weakly_acquired : AcquiredClock or None
         What it has acquired, for all accesses and for strong accesses only.
-    others : tuple of Snapshot
+    others : tuple of ClockSnapshot
         Snapshots that are included.
     """
 
@@ -106,7 +106,7 @@ class Snapshot:
     thread_times: Mapping[int, int] = field(default_factory=dict)
     acquired: AcquiredClock | None = None
     weakly_acquired: AcquiredClock | None = None
-    others: tuple[Snapshot, ...] = ()
+    others: tuple[ClockSnapshot, ...] = ()
 
     @property
     def is_weak(self) -> bool:
@@ -122,7 +122,7 @@ def build_snapshot(
     warp_times: int | Array,
     cluster_times: Mapping[int, int],
     clocks: tuple[AcquiredClock | None, AcquiredClock | None],
-) -> Snapshot:
+) -> ClockSnapshot:
     """Return what a thread knows.
 
     Parameters
@@ -144,7 +144,7 @@ def build_snapshot(
         first = thread // WARP * WARP
         _raise_times(thread_times, {first + lane: known for lane, known in enumerate(warp_times.tolist())}, block_time)
     _raise_times(thread_times, {thread: time})
-    return Snapshot(block, block_time, warps, thread_times, *clocks)
+    return ClockSnapshot(block, block_time, warps, thread_times, *clocks)
 
 
 def merge_clocks(clocks: Iterable[AcquiredClock | None]) -> AcquiredClock | None:
