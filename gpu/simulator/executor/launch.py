@@ -290,14 +290,12 @@ class SimulatedKernel:
                 orders.append((ExecutionOrder(RoundRobinChooser()), _RESIDENT_LANES[WARP]))
             if order.lanes_per_part > 1:
                 orders.append((ExecutionOrder(RoundRobinChooser(), lanes_per_part=1), _RESIDENT_LANES[1]))
-            attempts = [
-                (tried, blocks)
-                for tried, limit in orders
-                for blocks in dict.fromkeys((planned, min(remaining, max(planned, limit // lanes))))
-            ]
-            for fairness, (tried, blocks) in enumerate(attempts):
-                if fairness >= self._fairness:
-                    yield _Attempt(tried, blocks, fairness, can_fail=True)
+            for number, (tried, limit) in enumerate(orders):
+                several = min(remaining, max(planned, limit // lanes))
+                for blocks in sorted({planned, several}):
+                    fairness = 2 * number + (blocks == several)
+                    if fairness >= self._fairness:
+                        yield _Attempt(tried, blocks, fairness, can_fail=True)
         yield _Attempt(order, planned, 0, can_fail=False)
 
     def _run_attempt(

@@ -334,8 +334,8 @@ class RaceChecker(Checker):
 
     def _are_observed(self, checked: _CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
         """Return whether a strong read that is ordered before the current access has observed earlier strong writes."""
-        observed: Array = np.zeros(indices.size, bool)
         lanes, cells = checked.lanes[indices], checked.cells[indices]
+        observed: Array = self._flags[lanes] == high_records(threads) + events
         for slot in (_LAST_STRONG, "strong reader high", "strong reader low"):
             slots = checked.shadow.get(slot)
             if slots is None:

@@ -342,7 +342,6 @@ class Synchronization:
         if not (self.has_fences or takes_locks or sequences is not None or site.order in _RELEASES):
             return
         lanes, cells = shadow.all_cells(batch.geometry, access)
-        width = max(access.size // shadow.cell_size, 1)
         written = None
         if site.action == "atomic" and site.op == "cas" and access.old is not None:
             written = _select_lanes(access.old, lanes) == _select_lanes(access.compared, lanes)
@@ -350,41 +349,27 @@ class Synchronization:
             self._release_locks(access, time, lanes, cells, shadow, written)
         if takes_locks:
             self._take_locks(access, time, lanes, cells, shadow, written)
-        releases = np.zeros(lanes.size, bool)
-        if writes:
-            if site.order in _RELEASES:
-                releases[:] = True
-            elif self._fences:
-                fences = self._fences[0]
-                releases = (fences.times[lanes] > 0) | (fences.joined_times[lanes] > 0)
-            if written is not None:
-                releases &= written
+        releases = self._find_releases(site, lanes, written)
         if sequences is None:
             if not releases.any():
                 return
             sequences = shadow.get_or_create(_SEQUENCE)
+        width = max(access.size // shadow.cell_size, 1)
+        involved = sequences.take(cells) != 0
         if site.action == "write":
             for offset in range(width):
                 sequences[cells + offset] = 0
-            indices = np.flatnonzero(releases)
-        elif site.action == "read":
-            indices = np.flatnonzero(sequences.take(cells))
+            involved = releases
         elif releases.any():
             # A later lane may observe the release of an earlier one.
-            is_shared = np.isin(cells, cells[releases])
-            indices = np.flatnonzero(is_shared | (sequences.take(cells) != 0))
-        else:
-            indices = np.flatnonzero(sequences.take(cells))
-        observes = site.action != "write" and access.used and site.use > ValueUse.DATA
+            involved |= np.isin(cells, cells[releases])
         level = SCOPE_LEVELS[site.scope]
-        for index in indices.tolist():
+        # The lanes of an instruction execute its atomic operations in order.
+        for index in np.flatnonzero(involved).tolist():
             lane, cell = int(lanes[index]), int(cells[index])
             number = int(sequences[cell])
-            if observes and number:
+            if number and site.action != "write" and access.used:
                 self._observe(lane, self._sequences[number - 1], site, level, time)
-            elif number and site.action != "write" and access.used:
-                sequence = self._sequences[number - 1]
-                self._of_lane.setdefault(lane, _Knowledge()).ignored[sequence] = sequence.length
             if not releases[index]:
                 continue
             if not number:
@@ -399,10 +384,26 @@ class Synchronization:
             cluster = int(self._cluster_of_block[lane // self._threads_per_block])
             self._sequences[number - 1].append(cluster, snapshots, is_narrow=level < DEVICE_LEVEL)
 
+    def _find_releases(self, site: AccessSite, lanes: Array, written: Array | None) -> Array:
+        """Return whether strong accesses of lanes are releases; `written` are those that write, None for all."""
+        releases: Array = np.zeros(lanes.size, bool)
+        if site.action == "read":
+            return releases
+        if site.order in _RELEASES:
+            releases[:] = True
+        elif self._fences:
+            fences = self._fences[0]
+            releases = (fences.times[lanes] > 0) | (fences.joined_times[lanes] > 0)
+        return releases if written is None else releases & written
+
     def _observe(self, lane: int, sequence: ReleaseSequence, site: AccessSite, level: int, time: int) -> None:
+        """Record that a lane reads a value of a release sequence."""
         knowledge = self._of_lane.get(lane)
         if knowledge is None:
             knowledge = self._of_lane[lane] = _Knowledge()
+        if site.use == ValueUse.DATA:
+            knowledge.ignored[sequence] = sequence.length
+            return
         known = knowledge.observations.get(sequence)
         if known is not None and known.length == sequence.length and known.level >= level:
             return

@@ -194,7 +194,7 @@ MESSAGES = {
     ),
     "consumer first": (
         (
-            "if (b == 1) { data[0] = 42; __threadfence(); atomicExch(flag, 1); } "
+            "if (b == 1) { data[0] = 42; __threadfence(); atomicExch(flag, 1); }"
             f"else {{ {ATOMIC_WAIT} __threadfence(); out[0] = data[0]; }}"
         ),
         "",
@@ -206,6 +206,14 @@ MESSAGES = {
 def test_a_message_between_blocks(name: str) -> None:
     body, cause, *grid = MESSAGES[name]
     check(Program(body, cause, *grid))
+
+
+@pytest.mark.parametrize(("overwrite", "is_ordered"), [("", True), ("*flag = 2;", False), ("atomicAdd(flag, 1);", True)])
+def test_a_plain_write_ends_a_release_sequence(overwrite: str, is_ordered: bool) -> None:
+    body = f"""if (b == 0) {{ data[0] = 42; __threadfence(); atomicExch(flag, 1); {overwrite} }}
+    else {{ {ATOMIC_WAIT} __threadfence(); out[0] = data[0]; }}"""
+    found = find_races(Program(body, ""))
+    assert any("of data" in finding.message for finding in found) is not is_ordered
 
 
 def check(program: Program, **options: Any) -> None:
@@ -270,6 +278,25 @@ LOCKS = {
 def test_a_lock_of_blocks(name: str) -> None:
     body, cause = LOCKS[name]
     check(Program(body, cause, grid=3, block=33))
+
+
+def test_a_lock_needs_a_fence_for_volatile_data_too() -> None:
+    access = "((volatile int *)data)[0] += 1;"
+    check(Program(lock(f"if (b == 0) {FENCE}", FENCE, access), NO_LOCK_FENCE))
+    check(Program(lock(FENCE, FENCE, access), ""))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int my = atomicAdd(flag, 1); while (atomicAdd(flag + 1, 0) != my) {} __threadfence(); data[0]++; "
+        "__threadfence(); atomicAdd(flag + 1, 1);",
+        "int my = atomicAdd(flag, 1); while (*(volatile int *)(flag + 1) != my) {} __threadfence(); data[0]++; "
+        "__threadfence(); *(volatile int *)(flag + 1) = my + 1;",
+    ],
+)
+def test_a_ticket_lock_for_each_thread_of_several_blocks(body: str) -> None:
+    check(Program(body, "", 3, 8))
 
 
 IN_BLOCK = {
@@ -348,8 +375,8 @@ IN_BLOCK = {
             "__shared__ int box[2]; __shared__ volatile int filled, emptied; if (t == 0) filled = emptied = 0; "
             "__syncthreads(); if (t == 0) for (int k = 0; k < 6; ++k) { while (k - emptied >= 2) {} "
             "__threadfence_block(); box[k % 2] = k; __threadfence_block(); filled = k + 1; } "
-            "if (t == 32) for (int k = 0; k < 6; ++k) { while (filled <= k) {} __threadfence_block(); "
-            "out[k] = box[k % 2]; __threadfence_block(); emptied = k + 1; }"
+            "if (t == 32) for (int k = 0; k < 6; ++k) { while (filled <= k) {} "
+            "__threadfence_block(); out[k] = box[k % 2]; __threadfence_block(); emptied = k + 1; }"
         ),
         "",
         64,
