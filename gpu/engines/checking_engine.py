@@ -16,6 +16,8 @@ from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
+from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.checkers.trials import select_trial_findings
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.observer import IssuedStep, Observer
@@ -121,6 +123,7 @@ class CheckingEngine(SimulatorEngine):
         ]
         checkers = create_checkers(unwritten, self._heaps) if self._checks else ()
         coverage = _Coverage(self.reached)
+        trial = RaceChecker() if self._checks else None
         try:
             kernel.launch(
                 grid,
@@ -133,6 +136,7 @@ class CheckingEngine(SimulatorEngine):
                 schedule=self.schedule,
                 max_rounds=self.max_rounds,
                 max_seconds=self.max_seconds,
+                trial_observer=trial,
             )
         except LaunchError as error:
             if error.kind:
@@ -140,9 +144,8 @@ class CheckingEngine(SimulatorEngine):
             raise
         finally:
             self.blocks = max(self.blocks, coverage.blocks)
-            self.steps += coverage.steps
-            for checker in checkers:
-                self.findings += checker.findings
+            found = [finding for checker in checkers for finding in checker.findings]
+            self.findings += found + (select_trial_findings(trial, found) if trial is not None else [])
         # The launch may have written its arguments: later launches do not report them as uninitialized.
         for argument in arguments:
             if isinstance(argument, SimulatedBuffer):

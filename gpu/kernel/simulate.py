@@ -25,6 +25,8 @@ from gpu.kernel.variables import set_variables
 from gpu.kernel.written_arrays import FirstWriteObserver, WrittenArray
 from gpu.recording.trace import Trace
 from gpu.simulator.checkers.checker_set import create_checkers
+from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.checkers.trials import select_trial_findings
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.observer import Observer
@@ -268,15 +270,16 @@ def _launch(
     observers: Sequence[Observer],
 ) -> tuple[list[Finding], list[Finding]]:
     """Run a kernel with checkers and other observers; return the error that aborted it, and the checkers' findings."""
-    checkers = create_checkers(uninitialized)
+    checkers, trial = create_checkers(uninitialized), RaceChecker()
     failure: list[Finding] = []
     try:
-        kernel.launch(*launch, **options, observers=(*observers, *checkers))
+        kernel.launch(*launch, **options, observers=(*observers, *checkers), trial_observer=trial)
     except LaunchError as error:
         if not error.kind:
             raise
         failure.append(build_error_finding(error))
-    return failure, sort_findings(found for checker in checkers for found in checker.findings)
+    found = [finding for checker in checkers for finding in checker.findings]
+    return failure, sort_findings(found + select_trial_findings(trial, found))
 
 
 def _collect_findings(trace: Trace) -> tuple[list[Finding], list[Finding]]:

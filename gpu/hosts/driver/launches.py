@@ -20,6 +20,8 @@ from gpu.hosts.driver.journal import Journal, LaunchEntry, current_journal
 from gpu.hosts.driver.memory import GlobalMemory
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
+from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.checkers.trials import select_trial_findings
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
@@ -169,6 +171,7 @@ class LoadedModule:
                 findings = self._record(name, extents, values, shared_bytes, unwritten, counters, target, clusters)
             else:
                 checkers = create_checkers(unwritten, self._heaps) if log.checked else ()
+                trial = RaceChecker() if log.checked else None
                 if log.fast and machine_code.try_launch(
                     self.module, kernel, name, extents, values, shared_bytes, clusters
                 ):
@@ -180,9 +183,11 @@ class LoadedModule:
                         shared_bytes=shared_bytes,
                         observers=(counters, *checkers) if log.checked else (),
                         schedule=log.schedule,
+                        trial_observer=trial,
                     )
                 finally:
-                    findings = sort_findings(finding for checker in checkers for finding in checker.findings)
+                    found = [finding for checker in checkers for finding in checker.findings]
+                    findings = sort_findings(found + (select_trial_findings(trial, found) if trial else []))
         except LaunchError as error:
             if not error.kind:
                 refused = True

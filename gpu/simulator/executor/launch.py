@@ -25,6 +25,8 @@ from gpu.simulator.executor.state.batch import Geometry
 from gpu.simulator.executor.state.batches import (
     BATCH_LANES,
     find_reachable_functions,
+    has_fences,
+    has_launches,
     has_strong_loop,
     has_wait_loop,
     split_clusters,
@@ -49,6 +51,17 @@ Argument = Array | Texture | PointerValue | np.generic | None
 
 _RESIDENT_LANES = {WARP: 1 << 12, 1: 1 << 10}
 """The most lanes that make progress together if blocks wait for later ones, by the lanes per part."""
+
+
+TRIAL_SCHEDULE = "shuffle:1"
+"""The schedule of trials, in which lanes that wait observe other values than in lockstep."""
+
+_TRIAL_LANES, _TRIAL_ROUNDS, _TRIAL_SECONDS = 1 << 9, 2000, 2.0
+"""The most lanes of a trial, loop iterations of a warp, and seconds of processor time."""
+
+
+def _refuse_child(child: ChildLaunch, depth: int) -> None:
+    raise child.build_error("a trial runs no child launches.")
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,7 @@ class SimulatedKernel:
         max_seconds: float | None = None,
         schedule: str | Chooser = ROUND_ROBIN,
         blocks: range | None = None,
+        trial_observer: Observer | None = None,
     ) -> None:
         """Run the kernel; `grid` is its size in blocks, `block` the size of a block in threads.
 
@@ -156,6 +170,9 @@ class SimulatedKernel:
             One of `gpu.base.schedules.NAMES`, or a chooser of the next warp.
         blocks : range or None
             The blocks to run, by number; None for all. A grid with grid barriers runs in full.
+        trial_observer : Observer or None
+            Observes a trial of the first blocks in the schedule `TRIAL_SCHEDULE`, before the launch, if the kernel has
+            fences and lanes may wait for other lanes. What the trial does is undone.
 
         Raises
         ------
@@ -191,6 +208,8 @@ class SimulatedKernel:
         )
         try:
             with np.errstate(all="ignore"):
+                if trial_observer is not None and schedule == ROUND_ROBIN and blocks is None:
+                    self._run_trial(grid, block, values, shared_bytes, trial_observer)
                 self._run(grid, block, values, shared_bytes, tree, 0, on_progress, blocks)
         except RecursionError:
             raise LaunchError(
@@ -254,6 +273,33 @@ class SimulatedKernel:
         if not depth:
             tree.time_limit.begin_children()
         tree.run_in_order(children, depth + 1)
+
+    def _run_trial(
+        self, grid: Sequence[int], block: Sequence[int], values: Sequence[Any], shared_bytes: int, observer: Observer
+    ) -> None:
+        """Run the first blocks in another schedule, and undo what they do."""
+        functions = find_reachable_functions(self._function)
+        is_alone = not (self._syncs_grid or self._has_phases or self._function.cluster)
+        is_ordered = self._may_wait and any(map(has_fences, functions))
+        if not (is_ordered and is_alone) or any(map(has_launches, functions)):
+            return
+        count = min(prod(grid), max(1, _TRIAL_LANES // Geometry(block, 1).lanes))
+        order = create_order(TRIAL_SCHEDULE)
+        tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
+        batch = RunningBatch(Geometry(block, count), grid, 0, shared_bytes, observer)
+        tree.attach_batch(batch, 0)
+        monitor = batch.monitor = ProgressMonitor(must_undo=True)
+        observer.launch_begins(self.name, grid, block)
+        observer.batch_begins(batch)
+        assert order.chooser is not None
+        scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
+        try:
+            scheduler.run(partial(self._run_batch, batch, values))
+        except (LaunchError, StarvationError):
+            pass  # the launch itself shows the error, if it is one in any schedule
+        finally:
+            monitor.undo()
+        observer.launch_ends()
 
     def _plan_attempts(
         self,

@@ -168,6 +168,20 @@ def _reads_memory(expression: object, *, atomics_only: bool) -> bool:
     )
 
 
+def has_launches(function: ir.Function) -> bool:
+    """Return whether a function launches kernels or waits for them."""
+    return any(isinstance(node, ir.LaunchCall | ir.WaitForChildren) for node in _iterate_nodes(function.body))
+
+
+def has_fences(function: ir.Function) -> bool:
+    """Return whether a function has memory fences, or accesses that acquire or release."""
+    return any(
+        (isinstance(node, ir.Fence) and node.name.startswith("__threadfence"))
+        or (isinstance(node, ir.Atomic | ir.Element) and node.order in ("acquire", "release", "acq_rel"))
+        for node in _iterate_nodes(function.body)
+    )
+
+
 def has_strong_loop(statement: ir.Statement) -> bool:
     """Return whether a statement contains a loop in which lanes may wait."""
     return any(isinstance(node, ir.Loop) and reads_strongly(node) for node in _iterate_nodes(statement))

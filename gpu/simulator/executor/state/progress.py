@@ -26,9 +26,16 @@ class StarvationError(Exception):
 
 
 class ProgressMonitor:
-    """Watches the memory that a batch changes, and keeps the old values of global memory."""
+    """Watches the memory that a batch changes, and keeps the old values of global memory.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    must_undo : bool
+        Whether a batch that writes too much ends, instead of running without the possibility to undo.
+    """
+
+    def __init__(self, *, must_undo: bool = False) -> None:
+        self._must_undo = must_undo
         self._undo: list[tuple[Array, Any, Any]] = []
         self._saved_bytes = 0
         self._idle_counts: dict[Hashable, int] = {}
@@ -47,6 +54,8 @@ class ProgressMonitor:
             self._undo.append((view, index, old))
             self._saved_bytes += old.nbytes
             if self._saved_bytes > _MAX_SAVED_BYTES:
+                if self._must_undo:
+                    raise StarvationError
                 self.stop()
         return old
 

@@ -10,6 +10,7 @@ import pytest
 
 from gpu.base.findings import Finding
 from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.checkers.trials import select_trial_findings
 from tests.gpu.simulator.watched_launch import launch_watched
 
 NO_CAUSE = "unordered|No barrier"
@@ -208,12 +209,34 @@ def test_a_message_between_blocks(name: str) -> None:
     check(Program(body, cause, *grid))
 
 
-@pytest.mark.parametrize(("overwrite", "is_ordered"), [("", True), ("*flag = 2;", False), ("atomicAdd(flag, 1);", True)])
-def test_a_plain_write_ends_a_release_sequence(overwrite: str, is_ordered: bool) -> None:
-    body = f"""if (b == 0) {{ data[0] = 42; __threadfence(); atomicExch(flag, 1); {overwrite} }}
-    else {{ {ATOMIC_WAIT} __threadfence(); out[0] = data[0]; }}"""
+@pytest.mark.parametrize(
+    ("write", "is_ordered"),
+    [
+        ("atomicExch(flag, 1);", True),
+        ("atomicExch(flag, 1);\n*flag = 2;", False),
+        ("atomicExch(flag, 1);\n*(volatile int *)flag = 2;", True),
+        ("atomicExch(flag, 1);\natomicAdd(flag, 1);", True),
+        ("atomicExch(flag, 1);\ndata[0] = 43;\n*(volatile int *)flag = 2;", False),
+        ("atomicExch_block(flag, 1);", False),
+        ("*(volatile int *)flag = 1;", True),
+        # It writes nothing.
+        ("atomicCAS(flag, 5, 6);", False),
+    ],
+)
+def test_what_releases_data(write: str, is_ordered: bool) -> None:
+    body = f"""if (b == 0) {{ data[0] = 42; __threadfence();
+    {write} }} else if (atomicAdd(flag, 0) < 9) {{ __threadfence();
+    out[0] = data[0]; }}"""
     found = find_races(Program(body, ""))
     assert any("of data" in finding.message for finding in found) is not is_ordered
+
+
+def test_another_writer_ends_a_release_sequence() -> None:
+    body = """if (b == 0) { data[0] = 42; __threadfence(); atomicExch(flag, 1); }
+    if (b == 1) *(volatile int *)flag = 2;
+    if (b == 2 && *(volatile int *)flag == 2) { __threadfence();
+    out[0] = data[0]; }"""
+    assert any("of data" in finding.message for finding in find_races(Program(body, "", 3)))
 
 
 def check(program: Program, **options: Any) -> None:
@@ -289,10 +312,14 @@ def test_a_lock_needs_a_fence_for_volatile_data_too() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "int my = atomicAdd(flag, 1); while (atomicAdd(flag + 1, 0) != my) {} __threadfence(); data[0]++; "
-        "__threadfence(); atomicAdd(flag + 1, 1);",
-        "int my = atomicAdd(flag, 1); while (*(volatile int *)(flag + 1) != my) {} __threadfence(); data[0]++; "
-        "__threadfence(); *(volatile int *)(flag + 1) = my + 1;",
+        (
+            "int my = atomicAdd(flag, 1); while (atomicAdd(flag + 1, 0) != my) {} __threadfence(); data[0]++; "
+            "__threadfence(); atomicAdd(flag + 1, 1);"
+        ),
+        (
+            "int my = atomicAdd(flag, 1); while (*(volatile int *)(flag + 1) != my) {} __threadfence(); data[0]++; "
+            "__threadfence(); *(volatile int *)(flag + 1) = my + 1;"
+        ),
     ],
 )
 def test_a_ticket_lock_for_each_thread_of_several_blocks(body: str) -> None:
@@ -530,6 +557,22 @@ def test_a_loop_that_no_thread_ends_is_endless(schedule: str) -> None:
     body = "if (b == 0) { data[0] = 42; } else { while (atomicAdd(flag, 0) == 0) {} out[0] = data[0]; }"
     with pytest.raises(Exception, match=r"this loop does not end: thread .0,0,0. in block .1,0,0."):
         find_races(Program(body, "", schedule=schedule), max_rounds=2000)
+
+
+def test_a_trial_finds_races_of_another_schedule_and_is_undone() -> None:
+    body, _, block = IN_BLOCK["ring"]
+    body = body.replace("emptied >= 2", "emptied >= 3") + "atomicAdd(data, 1);"
+    trial, main = RaceChecker(), RaceChecker()
+    data = np.zeros(4096, np.int32)
+    source = f"""__global__ void f(int *data, int *out) {{
+    int t = threadIdx.x;
+    {body} }}"""
+    launch_watched(main, source, data, np.zeros(64, np.int32), grid=1, block=block, trial_observer=trial)
+    assert main.findings == []
+    assert trial.findings
+    assert select_trial_findings(trial, [])[0].message.endswith("It occurs with --schedule shuffle:1.")
+    assert select_trial_findings(trial, trial.findings) == []
+    assert data[0] == block
 
 
 def test_what_starving_lanes_have_done_is_undone() -> None:
