@@ -72,8 +72,8 @@ class ArgumentRow(QWidget):
         self.parameter = parameter
         name = label(parameter.name, "code", name=f"Parameter {parameter.name}")
         type = label(parameter.type, "caption")
-        name.setMinimumWidth(look().px(90))
-        type.setMinimumWidth(look().px(120))
+        name.setMinimumWidth(look().px(64))
+        type.setMinimumWidth(look().px(96))
         self.kind = QComboBox()
         self.number = QLineEdit()
         self.extra = QLineEdit()
@@ -150,7 +150,7 @@ class ArgumentRow(QWidget):
         self.extra.setMaximumWidth(look().px(120 if extra in ("value", "seed") else 260))
         self.number.setMaximumWidth(look().px(260 if self.parameter.kind in _PLACEHOLDERS else 120))
         self.browse.setVisible("path of" in elements + extra)
-        self.extra.setMinimumWidth(look().px(240 if extra and not elements and self.browse.isHidden() else 60))
+        self.extra.setMinimumWidth(look().px(150 if extra and not elements and self.browse.isHidden() else 60))
 
     def _choose_file(self) -> None:
         images = self.parameter.kind == "texture" or self.kind.currentData() == "texture"

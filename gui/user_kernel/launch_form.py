@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PyQt6.QtCore import pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from gpu.base.errors import InputError
 from gpu.messages.compiler_options import CompilerOptions, parse_compiler_options
@@ -14,6 +14,7 @@ from gpu.messages.kernels import KernelLaunch, KernelParameter, Signature
 from gui.painting.theme import look
 from gui.user_kernel.arguments import ArgumentRow
 from gui.widgets.basic import column, label
+from gui.widgets.wrapping import WrappingLayout
 
 _INITIAL_VALUES = {"Grid": "1", "Block": "64", "Shared bytes": "0"}
 """Initial values of the fields if the file contains no launch of the kernel."""
@@ -51,7 +52,7 @@ class LaunchForm(QWidget):
         self.kernel = QComboBox()
         self.kernel.setEditable(True)
         self.kernel.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        self.kernel.setMinimumWidth(look().px(190))
+        self.kernel.setMinimumWidth(look().px(170))
         self.grid = QLineEdit(_INITIAL_VALUES["Grid"])
         self.block = QLineEdit(_INITIAL_VALUES["Block"])
         self.shared = QLineEdit(_INITIAL_VALUES["Shared bytes"])
@@ -64,16 +65,18 @@ class LaunchForm(QWidget):
             ("Shared bytes", self.shared, "Size of the extern __shared__ array"),
             ("Compiler options", self.options, OPTIONS_TIP),
         )
-        line = QHBoxLayout()
-        line.setSpacing(14)
+        line = WrappingLayout(across=14, down=8)
         for text, field, tip in fields:
             heading = label(text, "caption")
             heading.setBuddy(field)
             field.setAccessibleName(text)
             field.setToolTip(tip)
-            line.addLayout(column(heading, field, spacing=3), 3 if field in (self.kernel, self.options) else 1)
-        for narrow in (self.grid, self.block, self.shared):
-            narrow.setMinimumWidth(look().px(60))
+            holder = QWidget()
+            holder.setLayout(column(heading, field, spacing=3))
+            line.addWidget(holder)
+        for narrow, width in ((self.grid, 66), (self.block, 66), (self.shared, 74)):
+            narrow.setFixedWidth(look().px(width))
+        self.options.setMinimumWidth(look().px(190))
         self.error = label("", "error", wrap=True, name="Error in the launch")
         self.error.hide()
         self.arguments = QVBoxLayout()

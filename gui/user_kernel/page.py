@@ -151,7 +151,7 @@ class UserKernelPage(Ground):
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setWidget(bar)
-        sizes = (look().px(250), look().px(330))
+        sizes = (look().px(280), look().px(300))
         upper = split(Qt.Orientation.Vertical, scroll, self.results, sizes=sizes, stretch=(0, 1))
         left = QWidget()
         left.setLayout(column(upper, self.modeled_card))

@@ -64,6 +64,7 @@ class ResultsCard(Card):
             item = self.lines.horizontalHeaderItem(index)
             assert item is not None
             item.setToolTip(tip)
+            item.setTextAlignment(_align_column(index))
         self.lines.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.lines.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.lines.setShowGrid(False)
@@ -74,7 +75,7 @@ class ResultsCard(Card):
         assert header is not None
         rows.hide()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
+        header.setSectionResizeMode(len(_COLUMNS) - 1, QHeaderView.ResizeMode.Stretch)
         self.stack = QStackedWidget()
         pages = dict(zip(_TABS, (self.findings, self.arrays, self.printed, self.lines), strict=True))
         for widget in pages.values():
@@ -138,10 +139,10 @@ class ResultsCard(Card):
             )
             for index, cell in enumerate(cells):
                 item = QTableWidgetItem(cell)
-                if index < len(_COLUMNS) - 1:
-                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-                else:
+                item.setTextAlignment(_align_column(index))
+                if index == len(_COLUMNS) - 1:
                     item.setFont(code_font(look().small_px))
+                    item.setToolTip(cell)
                 self.lines.setItem(row, index, item)
 
     def _show_tab(self, widget: QWidget) -> None:
@@ -156,6 +157,12 @@ class ResultsCard(Card):
         item = self.lines.item(self.lines.currentRow(), 0)
         if item is not None:
             self.line_requested.emit(int(item.text()))
+
+
+def _align_column(index: int) -> Qt.AlignmentFlag:
+    """Return the alignment of a column: numbers to the right, the source to the left."""
+    side = Qt.AlignmentFlag.AlignLeft if index == len(_COLUMNS) - 1 else Qt.AlignmentFlag.AlignRight
+    return side | Qt.AlignmentFlag.AlignVCenter
 
 
 def _create_text_pane(name: str) -> QPlainTextEdit:

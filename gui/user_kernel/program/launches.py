@@ -96,7 +96,7 @@ class LaunchTableModel(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole:
                 side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
                 return int(side | Qt.AlignmentFlag.AlignVCenter)
-            case Qt.ItemDataRole.FontRole if index.column() != _FINDINGS_COLUMN:
+            case Qt.ItemDataRole.FontRole:
                 return code_font(look().small_px)
             case Qt.ItemDataRole.ForegroundRole if index.column() == _FINDINGS_COLUMN:
                 return QColor(look().theme.bad if launch.mistakes else look().theme.good)
@@ -174,12 +174,12 @@ class LaunchTable(QTableView):
         assert rows is not None
         assert header is not None
         rows.hide()
-        header.setStretchLastSection(True)
         header.setHighlightSections(False)
-        header.setMinimumSectionSize(look().px(34))
+        header.setMinimumSectionSize(look().px(24))
         # Not by content, which would measure all rows again for each new one.
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for place, width in enumerate((30, 98, 54, 54, 50, 68, 58, 48)):
+        header.setSectionResizeMode(_FINDINGS_COLUMN, QHeaderView.ResizeMode.Stretch)
+        for place, width in enumerate((26, 88, 54, 54, 48, 66, 56, 46)):
             self.setColumnWidth(place, look().px(width))
         rows.setDefaultSectionSize(look().px(26))
         self.doubleClicked.connect(lambda index: self.step_requested.emit(index.row() + 1))

@@ -30,6 +30,7 @@ from gui.user_kernel.saved_recording import RecordedStepTab
 from gui.widgets.basic import Card, ElidedLabel, Ground, button, column, format_count, label, row, split
 
 _RUN = "program"
+_HINT = "Run the program (F5): its launches are listed here. A double click, or Enter, steps one."
 
 
 class ProgramPage(Ground):
@@ -104,7 +105,7 @@ class ProgramPage(Ground):
 
     def _lay_out(self) -> None:
         self.arguments.setAccessibleName("Arguments")
-        self.arguments.setPlaceholderText("as on a command line")
+        self.arguments.setPlaceholderText("as in a shell")
         bar = Card("Program", margins=(12, 8, 12, 8))
         bar.title.setText("Arguments")
         bar.head.addWidget(self.arguments, 1)
@@ -118,11 +119,10 @@ class ProgramPage(Ground):
         for each in (self.options_heading, self.options):
             each.setVisible(self.path.suffix.lower() != SCRIPT_SUFFIX)
         self.single_kernel_button = button(
-            "One kernel…", "flat", tip="Launch one kernel of this file with your own arguments"
+            "One kernel", "flat", tip="Launch one kernel of this file with your own arguments"
         )
         self.single_kernel_button.clicked.connect(self.kernels_requested)
         self.single_kernel_button.setVisible(self.path.suffix.lower() != SCRIPT_SUFFIX)
-        bar.head.addWidget(self.single_kernel_button)
         listed = Card("Launches", margins=(1, 8, 1, 1))
         listed.head.setContentsMargins(12, 0, 8, 0)
         self.count = label("", "caption", name="Number of launches")
@@ -130,12 +130,7 @@ class ProgramPage(Ground):
         self.device = ElidedLabel("caption", "Device of the program")
         listed.head.addWidget(self.device, 1)
         listed.head.addWidget(self.step_button)
-        self.hint = label(
-            "Run the program (F5): its launches are listed here. A double click, or Enter, steps one.",
-            "muted",
-            wrap=True,
-            name="Hint",
-        )
+        self.hint = label(_HINT, "muted", wrap=True, name="Hint")
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.hint.setMargin(look().px(16))
         self.launches_stack = QStackedWidget()
@@ -146,7 +141,7 @@ class ProgramPage(Ground):
         left, right = QWidget(), QWidget()
         left.setLayout(column(bar, upper))
         right.setLayout(column(self.source))
-        self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(630), look().px(480)))
+        self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(660), look().px(450)))
         self._no_step = label("Run the program (F5), then double-click one of its launches.", "muted", name="Hint")
         self._no_step.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._step_stack = QStackedWidget()
@@ -178,6 +173,7 @@ class ProgramPage(Ground):
         head = row(self.tabs)
         head.addWidget(self._corner, 1)
         head.addStretch(0)
+        head.addWidget(self.single_kernel_button)
         layout.addLayout(head)
         layout.addWidget(self.stack, 1)
 
@@ -219,6 +215,7 @@ class ProgramPage(Ground):
         )
         self.launches.table_model.clear_launches(self._last_request.gpu)
         self._show_device(find_gpu(self._last_request.gpu).name)
+        self.hint.setText(_HINT)
         self.launches_stack.setCurrentWidget(self.hint)
         self.step_button.setEnabled(False)
         self.count.setText("")
@@ -300,7 +297,8 @@ class ProgramPage(Ground):
         nothing = " It launched no kernel." if not event.launches else ""
         if nothing and request.program.is_script:
             nothing = " It launched no kernel; only PyCUDA scripts are run here."
-        self.results.show_end(f"{event.sentence}{nothing}")
+        self.hint.setText("The program launched no kernel." if nothing else _HINT)
+        self.results.show_end(f"{event.sentence}{nothing}", bad=event.code != 0)
         self._set_status(f"ran {event.seconds:.1f} s: {_format_launch_count(event.launches)}. {event.sentence}")
 
     def _set_running(self, request: RunProgram | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QFileDialog
+from PyQt6.QtWidgets import QFileDialog, QScrollArea
 
 from gpu.messages.kernels import DescribeKernels, RunKernel, StepKernel
 from tests.gui.conftest import FakeHost, wait_until_idle
@@ -237,6 +237,15 @@ def test_it_is_stepped(qtbot, window, page):
     qtbot.waitUntil(lambda: page.step.player.moment > start)
     assert page.step.source.document is page.document
     assert page.step.source.code.toPlainText() == TEXT
+
+
+@pytest.mark.parametrize("kind", ["random", "list", "text", "file", "texture"])
+def test_the_form_fits_into_a_small_window(qtbot, window, page, kind):
+    window.resize(1024, 700)
+    page.form.rows[1].kind.setCurrentText(kind)
+    area = next(each for each in page.findChildren(QScrollArea) if each.isAncestorOf(page.form))
+    qtbot.waitUntil(lambda: area.width() < 520)
+    qtbot.waitUntil(lambda: area.horizontalScrollBar().maximum() == 0)
 
 
 def test_a_kernel_without_statements_has_nothing_to_step_through(qtbot, window, page):

@@ -146,6 +146,16 @@ def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, program
     assert program_window.bench.sources.unsaved
 
 
+def test_the_table_of_launches_fits_into_a_small_window(program_window, program):
+    program_window.resize(1024, 700)
+    opened = program(PROGRAM, "three.cu")
+    opened.run()
+    table = opened.page.launches
+    assert table.isVisible()
+    assert table.horizontalScrollBar().maximum() == 0
+    assert table.columnWidth(table.table_model.columnCount() - 1) > 60, "room for the findings"
+
+
 def test_output_comes_while_the_program_runs_and_stop_ends_it(qtbot, program_window, program, tmp_path):
     opened = program("import os, time\nprint(os.getpid())\nwhile True: time.sleep(0.01)\n", "endless.py")
     opened.run(wait=False)
@@ -214,6 +224,7 @@ def test_how_a_program_crashed_is_a_sentence(program):
     opened.run()
     assert opened.output == "here\n"
     assert opened.end == "It crashed: SIGSEGV. It launched no kernel."
+    assert opened.page.hint.text() == "The program launched no kernel."
 
 
 def test_host_code_that_does_not_compile_is_told_at_its_line(program_window, program):
