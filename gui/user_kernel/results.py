@@ -22,7 +22,8 @@ from gpu.declaration.pattern import Array
 from gpu.messages.kernels import LineFigures, Signature, SimulationResult
 from gpu.messages.verdicts import decide_launch_verdict, format_lines
 from gui.painting.theme import code_font, look
-from gui.widgets.basic import Badge, Card, Segments, format_count, set_role
+from gui.widgets.basic import Badge, Card, Segments, format_count, row, set_role
+from gui.widgets.wrapping import WrappingLayout
 
 _MAX_SHOWN_ELEMENTS = 512
 _COLUMNS = ("Line", "Statements", "Lanes", "Sectors", "Conflicts", "Source")
@@ -48,9 +49,13 @@ class ResultsCard(Card):
         self.verdict = Badge()
         self.verdict.hide()
         self.kinds = Segments(_TABS, "Result")
-        self.head.addWidget(self.verdict)
-        self.head.addStretch(1)
-        self.head.addWidget(self.kinds)
+        heading = QWidget()
+        heading.setLayout(row(self.title, self.verdict))
+        line = WrappingLayout(across=8, down=4, spread=True)  # with large text, the tabs are on a second line
+        line.addWidget(heading)
+        line.addWidget(self.kinds)
+        self.body.removeItem(self.head)
+        self.body.addLayout(line)
         self.findings = QListWidget()
         self.findings.setWordWrap(True)
         self.findings.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -128,7 +133,7 @@ class ResultsCard(Card):
     def _fill_lines(self, lines: Mapping[int, LineFigures], source: list[str]) -> None:
         self.lines.setRowCount(0)
         self.lines.setRowCount(len(lines))
-        for row, (number, line) in enumerate(lines.items()):
+        for position, (number, line) in enumerate(lines.items()):
             cells = (
                 str(number),
                 format_count(line.statements) if line.statements else "",
@@ -143,7 +148,7 @@ class ResultsCard(Card):
                 if index == len(_COLUMNS) - 1:
                     item.setFont(code_font(look().small_px))
                     item.setToolTip(cell)
-                self.lines.setItem(row, index, item)
+                self.lines.setItem(position, index, item)
 
     def _show_tab(self, widget: QWidget) -> None:
         self.stack.setCurrentWidget(widget)
