@@ -113,10 +113,11 @@ class ShelfView(Ground):
         grid.setSpacing(8)
         self.tiles.clear()
         position = 0
-        for folder, shelf in lessons.shelves.items():
-            if folder:
+        # The user's own lessons come first.
+        for folder, shelf in sorted(lessons.shelves.items(), key=lambda each: not each[0]):
+            if len(lessons.shelves) > 1:
                 position = -(-position // _COLUMNS) * _COLUMNS
-                heading = label(folder, "section")
+                heading = label(folder or "Lockstep's lessons", "section")
                 grid.addWidget(heading, position // _COLUMNS, 0, 1, _COLUMNS)
                 position += _COLUMNS
             for number, lesson in enumerate(shelf.lessons, 1):
