@@ -39,8 +39,7 @@ VIEWS_KEYS = {
         ("Enter", "Press the focused control"),
     ],
     "In a lesson": [
-        ("Alt+→, Alt+←", "Next step, previous step"),
-        ("F5, F9", "Check or test, hint"),
+        ("F5", "Check the answer, or test"),
         ("Arrows, Space", "Choose cells and threads"),
         ("Alt+↑, Alt+↓", "Move a line"),
     ],
@@ -217,7 +216,7 @@ class Actions(QObject):
         self._add_action(menu, "smaller", "Smaller text", partial(appearance.step_text_size, -1), "Ctrl+-")
         menu.addSeparator()
         self._add_action(menu, "scale", "Histogram: linear or logarithmic", pages.toggle_scale, "Ctrl+L")
-        self._add_action(menu, "full screen", "Full screen; Step: lecture", lecturing.toggle, "F11")
+        self._add_action(menu, "full screen", "Full screen, or lecture in Step", lecturing.toggle, "F11")
 
     def _add_lesson_actions(self, teaching: LessonPresenter) -> None:
         menu = self._start_group("Lessons")
@@ -266,6 +265,7 @@ class Actions(QObject):
         for name, action in self.actions_by_name.items():
             if action.shortcuts() and not name.startswith("variant"):
                 key = action.shortcuts()[0].toString(QKeySequence.SequenceFormat.NativeText)
+                key = key.replace("Right", "→").replace("Left", "←")
                 groups.setdefault(self._groups_by_action[name], []).append((key, action.text().rstrip("…")))
         groups["Run"].append(("1 … 9, 0", "Variant 1 … 9, 10"))
         if sum(self.actions_by_name[f"variant {key}"].isEnabled() for key in VARIANT_KEYS) > 10:

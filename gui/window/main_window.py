@@ -383,7 +383,7 @@ class MainWindow(QMainWindow):
 
     def _show_lessons(self, title: str) -> None:
         self._set_title(title, "Lessons")
-        self.header.show_user_file("Lessons", title)
+        self.header.show_user_file("Lessons", title or "Questions and tasks about the patterns.")
         self.sidebar.mark_lessons()
         self.sidebar.show_images(False)
         self.window_actions.show_variants([])
