@@ -144,6 +144,7 @@ class CheckingEngine(SimulatorEngine):
             raise
         finally:
             self.blocks = max(self.blocks, coverage.blocks)
+            self.steps += coverage.steps
             found = [finding for checker in checkers for finding in checker.findings]
             self.findings += found + (select_trial_findings(trial, found) if trial is not None else [])
         # The launch may have written its arguments: later launches do not report them as uninitialized.
