@@ -298,7 +298,7 @@ class ProgramPage(Ground):
         if nothing and request.program.is_script:
             nothing = " It launched no kernel; only PyCUDA scripts are run here."
         self.hint.setText("The program launched no kernel." if nothing else _HINT)
-        self.results.show_end(f"{event.sentence}{nothing}", bad=event.code != 0)
+        self.results.show_end(f"{event.sentence}{nothing}")
         self._set_status(f"ran {event.seconds:.1f} s: {_format_launch_count(event.launches)}. {event.sentence}")
 
     def _set_running(self, request: RunProgram | None) -> None:
