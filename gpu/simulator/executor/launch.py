@@ -85,7 +85,7 @@ class SimulatedKernel:
         self._syncs_grid = any(called.syncs_grid for called in find_reachable_functions(function))
         self._has_phases = any(called.has_phases for called in find_reachable_functions(function))
         self._may_wait = any(has_strong_loop(called.body) for called in find_reachable_functions(function))
-        # The attempt from which on the blocks of an earlier batch did not starve.
+        # The fairness from which on no lanes have starved so far.
         self._fairness = 0
         self._has_wait_loops = any(has_wait_loop(called.body) for called in find_reachable_functions(function))
 
@@ -260,8 +260,8 @@ class SimulatedKernel:
                 batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer, cluster)
                 tree.attach_batch(batch, depth)
                 if self._run_attempt(batch, values, attempt, tree, observer):
-                    self._fairness = max(self._fairness, attempt.fairness)
                     break
+                self._fairness = attempt.fairness + 1
             tree.finish_batch(batch)
             children += batch.pending_children
             done = first + together
