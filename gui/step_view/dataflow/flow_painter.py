@@ -333,11 +333,16 @@ class FlowPainter:
 
     def _find_uncovered(self, number: int, placement: TextPlacement, cells: list[int]) -> list[int]:
         """Return the unchanged cells that no placed text overlaps."""
+        covered = self._find_covered_pixels(placement)
+        rects = ((cell, self.cell_rect(number, cell)) for cell in cells)
+        return [cell for cell, rect in rects if not covered[int(rect.left()) : int(rect.right()) + 1].any()]
+
+    def _find_covered_pixels(self, placement: TextPlacement) -> Array:
+        """Return for each pixel of a row's width whether a placed text covers it."""
         covered = np.zeros(int(self.layout.width(self.sizes)) + 2, bool)
         for box in (*placement.boxes.values(), *(summary[0] for summary in placement.summaries)):
             covered[int(box.left()) : int(box.right()) + 1] = True
-        rects = ((cell, self.cell_rect(number, cell)) for cell in cells)
-        return [cell for cell, rect in rects if not covered[int(rect.left()) : int(rect.right()) + 1].any()]
+        return covered
 
     def _paint_placement(
         self, painter: QPainter, number: int, placement: TextPlacement, has_value: Array, left: float, right: float
@@ -394,10 +399,12 @@ class FlowPainter:
             row, letters = self.layout.rows[number_of_row], self._bold_lettering(plan.px)
             painter.setFont(letters.font)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(theme.surface))
+            painter.setBrush(self.labels.band_color if number_of_row == number else QColor(theme.surface))
             for cell, box in plan.boxes.items():
                 if box.height() < self.sizes.cell:  # hide the text in the cell, which the box only partly covers
                     painter.drawRect(self.cell_rect(number_of_row, cell))
+            for box in self._find_partly_covered(number_of_row, plan):
+                painter.drawRect(box)
             warps = dict(zip(highlighted.tolist(), self._warps_of(row, highlighted).tolist(), strict=True))
             boxes = [(box, plan.texts[cell], warps[cell], row.computed[cell]) for cell, box in plan.boxes.items()]
             for box, text, warp, is_written in [*boxes, *((*summary, True) for summary in plan.summaries)]:
@@ -407,6 +414,16 @@ class FlowPainter:
                 painter.drawRoundedRect(box, _CORNER_RADIUS, _CORNER_RADIUS)
                 painter.setPen(QColor(theme.text))
                 letters.paint_centered(painter, box, text)
+
+    def _find_partly_covered(self, number: int, highlights: TextPlacement) -> list[QRectF]:
+        """Return the boxes of a row's other texts that the texts of highlighted cells cover, perhaps only partly."""
+        placement, covered = self.text_placement(number), self._find_covered_pixels(highlights)
+        others = placement.boxes.items() if placement is not None else ()
+        return [
+            box
+            for cell, box in others
+            if cell not in highlights.boxes and covered[int(box.left()) : int(box.right()) + 1].any()
+        ]
 
     def _paint_names(self, painter: QPainter, number: int) -> None:
         """Paint the names of a row's cells above them, if there is room."""
@@ -554,8 +571,9 @@ class FlowPainter:
             sizes.left(left) - around, top - around, sizes.left(right + 1 - left) + 2 * around,
             sizes.top(number) + sizes.cell - top + 2 * around,
         )  # fmt: skip
-        for _, _, plan in self._highlight_placements(number, cells):
-            for box in (*plan.boxes.values(), *(summary[0] for summary in plan.summaries)):
+        for number_of_row, _, plan in self._highlight_placements(number, cells):
+            hidden = self._find_partly_covered(number_of_row, plan)
+            for box in (*plan.boxes.values(), *(summary[0] for summary in plan.summaries), *hidden):
                 area = area.united(box.adjusted(-around, -around, around, around))
         return area
 

@@ -74,6 +74,11 @@ class FlowLabels:
             self._titles[number] = title
         return self._titles[number]
 
+    @property
+    def band_color(self) -> QColor:
+        """The background of the current row."""
+        return mix_colors(self.theme.accent, self.theme.surface, 0.1)
+
     def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:
         """Paint the background of a row across a picture.
 
@@ -90,7 +95,7 @@ class FlowLabels:
         """
         band = QRectF(4, top + self.sizes.top(number) - 4, width - 8, self.sizes.cell + 8)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(mix_colors(self.theme.accent, self.theme.surface, 0.1))
+        painter.setBrush(self.band_color)
         painter.drawRoundedRect(band, 6, 6)
 
 
