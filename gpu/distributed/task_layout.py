@@ -22,7 +22,7 @@ class TaskCell:
     row : int
         0 for the input.
     column : float
-        The chunk's index; a row's only task is centered.
+        The chunk's index; a row's only task is centered unless it reads a chunk.
     """
 
     record: TaskRecord
@@ -76,9 +76,13 @@ def lay_out_tasks(records: Sequence[TaskRecord]) -> TaskLayout:
     row_counts = Counter(row_of.values())
     columns = 1 + max(record.chunk_index for record in last_records.values())
     middle = (columns - 1) / 2
+
+    def find_column(name: str, record: TaskRecord) -> float:
+        combines_chunks = row_counts[row_of[name]] == 1 and record.elements is None
+        return middle if combines_chunks else record.chunk_index
+
     tasks = {
-        name: TaskCell(record, row_of[name] + 1, record.chunk_index if row_counts[row_of[name]] > 1 else middle)
-        for name, record in last_records.items()
+        name: TaskCell(record, row_of[name] + 1, find_column(name, record)) for name, record in last_records.items()
     }
     inputs = {
         name: TaskCell(cell.record, 0, cell.column) for name, cell in tasks.items() if cell.record.elements is not None

@@ -21,6 +21,7 @@ from gui.step_view.time.player import Player
 from gui.step_view.time.transport import Transport
 from gui.widgets.basic import Card, ElidedLabel, label, row
 from gui.widgets.view_keys import ViewKeys
+from gui.widgets.wrapping import WrappingLayout
 
 MAX_TASKS = 256
 """Maximum number of tasks drawn as cells; for more, only the timeline is shown."""
@@ -101,11 +102,13 @@ class MachinesView(QWidget):
         line = row(self.transport.count, self.transport, 0, self.transport.speed, self.transport.loop)
         tasks.body.addLayout(line)
         self.time_card = time = Card("Timeline", margins=(14, 6, 14, 8))
-        time.head.addStretch(1)
+        legend = WrappingLayout(across=12, down=2)
         kinds: list[tuple[int | None, str]] = [(None, "transfer, in source's color"), *enumerate(KINDS)]
         for kind, name in kinds:
-            time.head.addWidget(_Sample(kind), 0, Qt.AlignmentFlag.AlignVCenter)
-            time.head.addWidget(label(name, "caption"))
+            entry = QWidget()
+            entry.setLayout(row(_Sample(kind), label(name, "caption")))
+            legend.addWidget(entry)
+        time.body.addLayout(legend)
         time.body.addWidget(self.lanes)
         left = QVBoxLayout()
         left.setSpacing(8)
@@ -182,4 +185,4 @@ class MachinesView(QWidget):
             self._restyle()
 
     def _restyle(self) -> None:
-        self.side_card.setFixedWidth(look().px(270))
+        self.side_card.setFixedWidth(look().px(246))

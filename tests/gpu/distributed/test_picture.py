@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from gpu.base.drawing import THEMES
 from gpu.distributed.picture import MAX_CELLS, WORKER_COLORS, draw_task_graph
+from gpu.distributed.task_layout import lay_out_tasks
 from gpu.engines.base import Device, PhaseTimes
 from gpu.messages.runs.distributed_run import DistributedRun, TaskDependency, TaskRecord, WorkerStatus
 
@@ -60,6 +61,19 @@ def test_time_goes_to_the_right_and_each_worker_has_its_lane():
     left, wide = float(lanes[0].get("x")), float(lanes[0].get("width"))
     assert [round((float(bar.get("x")) - left) / wide * 3) for bar in bars] == [0, 0, 1, 2, 2]
     assert "3 s" in words
+
+
+def test_chunks_of_the_input_lie_side_by_side():
+    """Only the first of two chunks was reduced: its cell lay upon the second one's."""
+    layout = lay_out_tasks(
+        (
+            task("reduce-0", 0, "tcp://0", 10, elements=(0, 5000)),
+            task("scan-1", 0, "tcp://0", 11, [TaskDependency("reduce-0")]),
+            task("scan-2", 1, "tcp://1", 11, [TaskDependency("reduce-0")], elements=(5000, 6000)),
+        )
+    )
+    assert {name: cell.column for name, cell in layout.inputs.items()} == {"reduce-0": 0, "scan-2": 1}
+    assert layout.tasks["reduce-0"].column == 0
 
 
 def test_a_task_that_was_done_again_is_one_cell_and_two_bars():
