@@ -107,15 +107,17 @@ class Handout:
         steps = f"steps {phase.first + 1} to {phase.last}"
 
         def paint(painter: QPainter) -> None:
+            painter.save()
+            painter.translate(0, 34)
+            self._paint_rows(painter, rows, phase.last, figure)
+            painter.restore()
+            # SVG drawings are not clipped: hide the lines to the first row behind the title.
+            painter.fillRect(QRectF(0, 0, WIDTH, 34), QColor(LIGHT.surface))
             painter.setPen(QPen(QColor(LIGHT.border), 1))
             painter.drawLine(QPointF(_SIDE, 0), QPointF(WIDTH - _SIDE, 0))
             title = f"{number}   {phase.name}"
             self._draw_text(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), title, size=15, bold=True)
             self._draw_text(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), steps, muted=True, right=True)
-            painter.save()
-            painter.translate(0, 34)
-            self._paint_rows(painter, rows, phase.last)
-            painter.restore()
             top = 34 + figure
             for index, line in enumerate(lines):
                 self._draw_text(painter, QRectF(_SIDE, top + 20 * index, WIDTH - 2 * _SIDE, 20), line, code=True)

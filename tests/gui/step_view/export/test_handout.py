@@ -6,8 +6,9 @@ import re
 
 import pytest
 from PyQt6.QtCore import QSize
-from PyQt6.QtGui import QColor, QImage
+from PyQt6.QtGui import QColor, QImage, QPainter
 from PyQt6.QtPdf import QPdfDocument
+from PyQt6.QtSvg import QSvgRenderer
 
 from gui.painting.theme import LIGHT
 from gui.step_view.export.handout import Handout
@@ -53,8 +54,6 @@ def test_it_is_light_whatever_the_window_is(open_step_tab, tmp_path):
     tab = window.page.step
     handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     image = QImage(handout.size, QImage.Format.Format_RGB32)
-    from PyQt6.QtGui import QPainter
-
     painter = QPainter(image)
     handout.paint(painter)
     painter.end()
@@ -72,6 +71,21 @@ def test_a_drawing_is_one_strip_with_all_phases(open_step_tab, tmp_path):
     assert len(names) > 6
     for name in names:
         assert name in text
+
+
+def test_no_line_to_a_drawings_first_row_crosses_its_title(open_step_tab, tmp_path):
+    """SVG drawings are not clipped."""
+    tab = open_step_tab("scan", "brent-kung").page.step
+    drawing = QSvgRenderer(str(write_handout(tab, tmp_path / "scan.svg")))
+    handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
+    image = QImage(handout.size, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    drawing.render(painter)
+    painter.end()
+    down_sweep = round(sum(panel.height for panel in handout.panels[:3])) + 8
+    below_title = down_sweep + 31
+    colors = {image.pixelColor(x, below_title).name() for x in range(image.width())}
+    assert colors == {LIGHT.surface}
 
 
 def test_many_phases_go_on_over_pages_and_none_is_cut(open_step_tab, tmp_path):
