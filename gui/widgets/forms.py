@@ -334,7 +334,7 @@ class ParameterForm(QWidget):
         self._external_fields: set[str] = set()
         self.accepted = {name: field.parameter.initial for name, field in self.fields.items()}
         """The last accepted value of each parameter."""
-        self.error = label("", "error", name="Error in the settings")
+        self.error = label("", "error", wrap=True, name="Error in the settings")
         self.error.hide()
         visible = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
         self._columns = _FieldGrid(visible, columns) if columns else None
@@ -388,11 +388,15 @@ class ParameterForm(QWidget):
 
     def _check_values(self) -> None:
         self._show_applicable()
-        checked = {}
+        checked, values = {}, self.values
         for name, field in self.fields.items():
             try:
                 checked[name] = field.parameter.check(field.value)
             except InputError as error:
+                if not field.parameter.applies(values):  # the user cannot correct a hidden field
+                    field.set_value(self.accepted[name])
+                    checked[name] = self.accepted[name]
+                    continue
                 self._restore_value(name, field)
                 text = (
                     f"{error.message} Still using {field.fallback_value}."

@@ -78,6 +78,25 @@ def test_a_bad_number_is_refused_in_the_form_and_nothing_is_told(qtbot, form):
     assert box.property("bad") is False
 
 
+def test_a_bad_number_is_dropped_with_its_field(form):
+    """The error stayed, of a field that was no longer there to correct it."""
+    form.change_values(size=4)
+    assert form.error.isVisible()
+    form.change_values(filter="custom")
+    assert not form.error.isVisible()
+    assert (form.seen[-1]["filter"], form.seen[-1]["size"]) == ("custom", 5)
+    form.change_values(filter="box")
+    assert (form.fields["size"].value, form.seen[-1]["size"]) == (5, 5)
+
+
+def test_a_long_error_needs_no_more_width_than_the_fields(qtbot, form):
+    before = form.minimumSizeHint().width()
+    form.show_error("Size is a whole number from 3 to 31 in steps of 2, not 4. " * 3)
+    assert form.minimumSizeHint().width() <= before
+    form.setFixedWidth(400)
+    qtbot.waitUntil(lambda: form.error.height() >= form.error.heightForWidth(form.error.width()) > 20)
+
+
 @pytest.mark.parametrize(
     ("typed", "told"), [("4096", [4, 40, 409, 16]), ("0", []), ("-5", []), ("99999999", [9, 99, 999, 16])]
 )
