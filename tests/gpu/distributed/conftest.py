@@ -10,8 +10,9 @@ import pytest
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
 # Without requirements-dask.txt there is nothing to try but what is said then.
-DASK = ("run", "faults", "command", "streamed", "in_parts", "played", "sort", "nbody", "worker")
-collect_ignore = [] if HAS_DASK else [f"test_{each}.py" for each in DASK]
+DASK = ("distributed_run", "faults", "command", "streaming", "cluster_simulation", "sort", "nbody")
+IN_FOLDERS = ["cluster/test_worker.py", "data/test_chunk_pipeline.py"]
+collect_ignore = [] if HAS_DASK else [*(f"test_{each}.py" for each in DASK), *IN_FOLDERS]
 
 ENGINE = "tests.gpu.distributed.lockstep_engines:LockstepEngine"
 PLAIN = "tests.gpu.distributed.lockstep_engines:PlainEngine"
