@@ -109,7 +109,7 @@ class Handout:
         def paint(painter: QPainter) -> None:
             painter.save()
             painter.translate(0, 34)
-            self._paint_rows(painter, rows, phase.last, figure)
+            self._paint_rows(painter, rows, phase.last)
             painter.restore()
             # SVG drawings are not clipped: hide the lines to the first row behind the title.
             painter.fillRect(QRectF(0, 0, WIDTH, 34), QColor(LIGHT.surface))
