@@ -86,59 +86,40 @@ def run_streamed(
         If the pattern does not accept the file, or its result cannot be written chunk by chunk.
     """
     program = find_distributed_program(pattern, variant)
-    if program.streaming is None:
+    streaming = program.streaming
+    if streaming is None:
         raise InputError(f"{pattern.title} needs its whole input at once.", advice="Omit --stream.")
     workers = find_capable_workers(cluster, variant)
     _check_access(cluster, streamed_input.path)
     name = "image" if pattern.input_kind(params) == "image" else "values"
     _check_input(pattern, params, streamed_input, name)
-    total = streamed_input.shape[0]
-    together = program.granularity(params)
-    if total % together:
-        file = Path(streamed_input.path).name
-        raise InputError(f"{file} has {total} rows, which is not a multiple of {together}.")
-    if len(chunks) > 1:
-        lengths = compute_chunk_lengths(total, chunks, 1, together)
-    else:
-        most = choose_chunk_bytes(streamed_input, independent=program.streaming.plan is None)
-        lengths = _compute_equal_lengths(
-            streamed_input, len(workers), chunks, together * find_write_granularity(target), most
-        )
-    dtype = _check_target(program.streaming, streamed_input, params, target, lengths)
+    together, halo = program.granularity(params), program.halo(params)
+    lengths = _choose_lengths(streamed_input, streaming, len(workers), chunks, together, target)
+    dtype = _check_target(streaming, streamed_input, params, target, lengths)
     if not dtype:
         target = ""
-    halo, common = program.halo(params), _common_inputs(streamed_input, name)
-    cut: list[Chunk] = []
-    start = 0
-    for index, length in enumerate(lengths):
-        stop = start + length
-        around = min(halo, start), min(halo, total - stop)
-        excerpt = Excerpt(streamed_input.source, start - around[0], stop + around[1])
-        cut.append(Chunk({name: excerpt}, common, index, start, stop, *around))
-        start = stop
-    as_read = (
-        cut
-        if program.streaming.plan is not None
-        else read_chunks_in_parts(cut, streamed_input, together, find_write_granularity(target))
-    )
+    cut = _cut_chunks(streamed_input, name, lengths, halo)
+    as_read: Sequence[Chunk | ChunkInParts] = cut
+    if streaming.plan is None:
+        as_read = read_chunks_in_parts(cut, streamed_input, together, find_write_granularity(target))
     tasks = RunTasks(cluster, pattern.name, variant.name, params, {}, as_read, {}, check_input=True)
+    begun = time.perf_counter()
     try:
-        begun = time.perf_counter()
         with (
             create_output(target, streamed_input.shape, dtype, lengths[0], streamed_input.maxval)
             if target
             else nullcontext() as to
         ):
-            planned = dict(program.streaming.plan(tasks)) if program.streaming.plan is not None else {}
+            planned = dict(streaming.plan(tasks)) if streaming.plan is not None else {}
             if to is None:
                 puts = []
-            elif program.streaming.plan is None:
+            elif streaming.plan is None:
                 levels = LevelsTarget(to.target, pattern.name, params, dtype, streamed_input.maxval)
                 where = levels if is_image(target) else to.target
                 arguments = pattern.result, halo, where, dtype, _rows_per_write(target, lengths)
                 puts = [
-                    tasks.add_task(run_in_parts, chunk, *arguments, chunk_index=at)
-                    for at, chunk in enumerate(tasks.chunks)
+                    tasks.add_task(run_in_parts, chunk, *arguments, chunk_index=index)
+                    for index, chunk in enumerate(tasks.chunks)
                 ]
             else:
                 puts = _write_tasks(planned.pop(pattern.result), to.target, lengths)
@@ -160,9 +141,44 @@ def run_streamed(
     done = DistributedRun(
         all_workers, tuple(tasks.event_log.records), tuple(tasks.event_log.lost_workers), wall_s, gathered
     )
-    row_bytes = streamed_input.nbytes // max(total, 1)
+    row_bytes = streamed_input.nbytes // max(streamed_input.shape[0], 1)
     read = sum((record.elements[1] - record.elements[0]) * row_bytes for record in done.tasks if record.elements)
     return StreamedRun(outputs, done, read, sizes[1])
+
+
+def _choose_lengths(
+    streamed_input: StreamedInput,
+    streaming: Streaming,
+    workers: int,
+    chunks: Sequence[int],
+    granularity: int,
+    target: str,
+) -> tuple[int, ...]:
+    """Return the lengths of the chunks; raise InputError if the input is not a multiple of `granularity` rows."""
+    total = streamed_input.shape[0]
+    if total % granularity:
+        file = Path(streamed_input.path).name
+        raise InputError(f"{file} has {total} rows, which is not a multiple of {granularity}.")
+    if len(chunks) > 1:
+        return compute_chunk_lengths(total, chunks, 1, granularity)
+    max_bytes = choose_chunk_bytes(streamed_input, independent=streaming.plan is None)
+    return _compute_equal_lengths(
+        streamed_input, workers, chunks, granularity * find_write_granularity(target), max_bytes
+    )
+
+
+def _cut_chunks(streamed_input: StreamedInput, name: str, lengths: Sequence[int], halo: int) -> list[Chunk]:
+    """Return chunks of the given lengths, each with up to `halo` rows before and after it."""
+    common = {"maxval": np.array(streamed_input.maxval, streamed_input.dtype)} if name == "image" else {}
+    chunks: list[Chunk] = []
+    start = 0
+    for index, length in enumerate(lengths):
+        stop = start + length
+        around = min(halo, start), min(halo, streamed_input.shape[0] - stop)
+        excerpt = Excerpt(streamed_input.source, start - around[0], stop + around[1])
+        chunks.append(Chunk({name: excerpt}, common, index, start, stop, *around))
+        start = stop
+    return chunks
 
 
 def write_part(
@@ -276,10 +292,6 @@ def _compute_equal_lengths(
         name = Path(streamed_input.path).name
         raise InputError(f"{name} would have more than {MAX_CHUNKS} chunks.", advice="Set --chunks.")
     return (*[rows] * full_chunks, rest) if rest or not full_chunks else (rows,) * full_chunks
-
-
-def _common_inputs(streamed_input: StreamedInput, name: str) -> dict[str, Array]:
-    return {"maxval": np.array(streamed_input.maxval, streamed_input.dtype)} if name == "image" else {}
 
 
 def _check_input(pattern: Pattern, params: Params, streamed_input: StreamedInput, name: str) -> None:
