@@ -94,7 +94,7 @@ def test_what_could_not_be_checked_is_not_verified(qtbot, window):
     _, side = edited(qtbot, window, "fine")
     side.answer(Failure("input", "There is not enough memory for this."))
     qtbot.waitUntil(lambda: verdict(window) == "right, but not checked")
-    assert "There is not enough memory" in window.page.numbers.verdict.toolTip()
+    assert "There is not enough memory" in " ".join(window.page.numbers.verdict.toolTip().split())
 
 
 def test_a_check_of_another_text_says_nothing_of_this_one(qtbot, window):
