@@ -7,6 +7,7 @@ returns the mask of those that continue with the next; the frame records lanes t
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -267,7 +268,8 @@ class LockstepCompiler:
         advance = self._bare(statement.step) if statement.step is not None else None
         body = self.compile_statement(statement.body)
         tests_first, position = statement.tests_first, statement.position
-        may_wait = reads_strongly(statement)
+        # Only launches whose progress is watched ask: for nested loops, each answer walks all inner loops again.
+        may_wait = functools.cache(lambda: reads_strongly(statement))
         issued = IssuedStep(position, "loop", self._operation_counter.count_operations(statement), statement)
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
@@ -295,7 +297,7 @@ class LockstepCompiler:
                         frame.batch.observer.advance(frame.batch, statement, live)
                     advance(frame, live)
                 frame.batch.rounds += 1
-                if may_wait and frame.batch.monitor is not None:
+                if frame.batch.monitor is not None and may_wait():
                     _watch_progress(frame.batch, frame.batch.monitor, has_left=live is None or live.count < count)
                     count = live.count if live is not None else 0
                 if frame.batch.rounds > frame.batch.max_rounds:

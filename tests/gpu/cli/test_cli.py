@@ -548,7 +548,7 @@ def test_ctrl_c_ends_a_command_even_outside_python(where: str):
     script = f"""
 import ctypes, sys, time
 from gpu.cli import main as cli
-from gpu.cli import run as cli_run
+from gpu.cli.patterns import run as cli_run
 
 lock = ctypes.create_string_buffer(64)
 

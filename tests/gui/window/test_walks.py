@@ -155,7 +155,7 @@ def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
     walk.record_steps()
     assert walk.step_tab.panes.verdict.text().startswith("race in line")
     told = walk.step_tab.source.strip.message
-    assert wait_until(lambda: told.text() == told.toolTip() != "", PATIENCE_S), told.text()
+    assert wait_until(lambda: told.text() == " ".join(told.toolTip().split()) != "", PATIENCE_S), told.text()
     assert "race" in told.text().lower()
     walk.press(Key.Key_F2)
     walk.click(remedy)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import Geometry
-from gpu.simulator.types import Type
+from gpu.simulator.ir.walking import child_nodes, walk
 
 # Enough lanes to make Python's overhead negligible, few enough that a kernel's variables stay in the cache.
 BATCH_LANES = 1 << 15
@@ -147,7 +147,7 @@ def _is_invariant(expression: object, changing: frozenset[int]) -> bool:
     return not any(
         isinstance(node, ir.Assign | ir.Update | ir.Call | ir.IndirectCall)
         or (isinstance(node, ir.Local) and node.slot in changing)
-        for node in _iterate_nodes(expression)
+        for node in walk(expression)
     )
 
 
@@ -164,13 +164,13 @@ def _reads_memory(expression: object, *, atomics_only: bool) -> bool:
             isinstance(node, ir.Call)
             and any(_has_strong_read(called.body) for called in find_reachable_functions(node.function))
         )
-        for node in _iterate_nodes(expression)
+        for node in walk(expression)
     )
 
 
 def has_launches(function: ir.Function) -> bool:
     """Return whether a function launches kernels or waits for them."""
-    return any(isinstance(node, ir.LaunchCall | ir.WaitForChildren) for node in _iterate_nodes(function.body))
+    return any(isinstance(node, ir.LaunchCall | ir.WaitForChildren) for node in walk(function.body))
 
 
 def has_fences(function: ir.Function) -> bool:
@@ -178,41 +178,44 @@ def has_fences(function: ir.Function) -> bool:
     return any(
         (isinstance(node, ir.Fence) and node.name.startswith("__threadfence"))
         or (isinstance(node, ir.Atomic | ir.Element) and node.order in ("acquire", "release", "acq_rel"))
-        for node in _iterate_nodes(function.body)
+        for node in walk(function.body)
     )
 
 
 def has_strong_loop(statement: ir.Statement) -> bool:
     """Return whether a statement contains a loop in which lanes may wait."""
-    return any(isinstance(node, ir.Loop) and reads_strongly(node) for node in _iterate_nodes(statement))
+    return any(map(reads_strongly, _find_outermost_loops(statement)))
+
+
+def _find_outermost_loops(statement: ir.Statement) -> Iterator[ir.Loop]:
+    """Yield the loops that no other loop contains: one that does not wait has no inner loop that waits."""
+    pending = [statement]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, ir.Loop):
+            yield each
+        else:
+            pending += child_nodes(each)
 
 
 def reads_strongly(loop: ir.Loop) -> bool:
     """Return whether a loop reads memory by atomic or volatile accesses, so that lanes may wait in it."""
     return any(
-        (isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile))
+        _is_strong_read(node)
         or (
             isinstance(node, ir.Call)
             and any(_has_strong_read(called.body) for called in find_reachable_functions(node.function))
         )
-        for node in _iterate_nodes(loop)
+        for node in walk(loop)
     )
 
 
 def _has_strong_read(statement: ir.Statement) -> bool:
-    return any(
-        isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile)
-        for node in _iterate_nodes(statement)
-    )
+    return any(map(_is_strong_read, walk(statement)))
 
 
-def _iterate_nodes(node: object) -> Iterator[object]:
-    """Yield a node and all its descendants, except called functions and types, which may be recursive."""
-    yield node
-    for part in vars(node).values() if hasattr(node, "__dataclass_fields__") else ():
-        for inner in part if isinstance(part, tuple) else (part,):
-            if not isinstance(inner, ir.Function | Type):
-                yield from _iterate_nodes(inner)
+def _is_strong_read(node: object) -> bool:
+    return isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile)
 
 
 def find_reachable_functions(kernel: ir.Function) -> list[ir.Function]:
