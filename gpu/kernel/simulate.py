@@ -158,7 +158,7 @@ def simulate(
     schedule : str
         The order in which warps and lanes run, one of `gpu.base.schedules.NAMES`; with a race, results depend on it.
     traced : bool
-        Whether to record every step in `Simulation.trace`.
+        Whether to record every step in `Simulation.trace`. A recorded launch ends at its first invalid access.
     constants : mapping or None
         The initial values of `__constant__` and `__device__` variables by name, in the forms of an argument.
     textures : mapping or None

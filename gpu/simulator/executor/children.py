@@ -18,6 +18,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.schedule import ExecutionOrder
 from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator
 from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.state.faults import BatchFaults, LaunchFaults
 from gpu.simulator.executor.state.observer import Observer
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.state.printf import PrintBuffer
@@ -50,6 +51,8 @@ class HostLaunch:
         The schedule of warps and lanes.
     max_seconds : float or None
         The time limit of a batch in seconds of processor time; None for no limit.
+    faults : LaunchFaults or None
+        Keeps invalid accesses; None if the first one ends the launch.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class HostLaunch:
         max_rounds: int | None,
         order: ExecutionOrder,
         max_seconds: float | None = None,
+        faults: LaunchFaults | None = None,
     ) -> None:
         self._run = run
         self.write_output = write
@@ -68,12 +72,14 @@ class HostLaunch:
         self.order = order
         self.time_limit = TimeLimit(max_seconds)
         self.print_buffer = PrintBuffer()
+        self.faults = faults
         self.rounds = 0
 
     def attach_batch(self, batch: RunningBatch, depth: int) -> None:
         """Attach a batch to this launch tree: its limits, print buffer and depth."""
         batch.parent, batch.depth, batch.max_rounds = self, depth, self._max_rounds
         batch.time_limit, batch.print_buffer = self.time_limit, self.print_buffer
+        batch.faults = BatchFaults(self.faults, batch.geometry.lanes) if self.faults is not None else None
         if depth:
             batch.rounds = self.rounds
         else:

@@ -34,6 +34,7 @@ from gpu.simulator.executor.state.batches import (
 )
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.event_buffer import EventBuffer
+from gpu.simulator.executor.state.faults import LaunchFaults
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.observer import Observer, Observers
 from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
@@ -198,19 +199,29 @@ class SimulatedKernel:
                 tree.observer.child_begins(child)
             kernel._run(child.grid, child.block, child.arguments, child.shared_bytes, tree, depth)  # noqa: SLF001
 
+        observer = Observers(observers) if observers else None
+        # The values of a recording are those of its last step, so a recorded launch ends at its first fault.
+        goes_on = observer is not None and observer.outlives_faults and self._compiler.values is PLAIN
+        faults = LaunchFaults(observer) if observer is not None and goes_on else None
         tree = HostLaunch(
             run_child,
             lambda batch: _print_batch(batch, on_print),
-            Observers(observers) if observers else None,
+            observer,
             max_rounds,
             create_order(schedule),
             max_seconds,
+            faults,
         )
         try:
             with np.errstate(all="ignore"):
                 if trial_observer is not None and schedule == ROUND_ROBIN and blocks is None:
                     self._run_trial(grid, block, values, shared_bytes, trial_observer)
                 self._run(grid, block, values, shared_bytes, tree, 0, on_progress, blocks)
+            if faults is not None and faults.first is not None:
+                raise faults.first
+        except LaunchError as error:
+            # What fails after an invalid access may be its consequence.
+            raise (faults and faults.first) or error from None
         except RecursionError:
             raise LaunchError(
                 f"{self.name}: recursive calls within deeply nested expressions exceed the simulator's stack.",

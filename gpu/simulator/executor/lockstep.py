@@ -29,7 +29,7 @@ from gpu.simulator.executor.state.progress import ProgressMonitor
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues, store
 from gpu.simulator.ir.value_uses import ValueUses
-from gpu.simulator.types import Scalar, leaves
+from gpu.simulator.types import Pointer, Scalar, Type, Void, leaves
 
 _ITERATIONS_PER_TEST = 4
 """Loop iterations between two tests of the time limit, which keep their cost negligible."""
@@ -48,6 +48,8 @@ class CompiledFunction:
         """Run a `__device__` function in the lanes of `mask` and return its value."""
         frame = CallFrame(caller.batch, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1)
         self._run(frame, mask, arguments)
+        if frame.result is None and caller.batch.faults is not None:
+            return create_zero(self.function.type)  # every lane has ended; what the caller computes is dropped
         return frame.result
 
     def launch(
@@ -149,17 +151,17 @@ class LockstepCompiler:
             statement.position, "evaluate", self._operation_counter.count_operations(statement), statement
         )
 
-        def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
             run(frame, mask)
-            return mask
+            return mask if frame.batch.faults is None else frame.batch.faults.retire(frame, mask)
 
         return step
 
     def _declare(self, statement: ir.Declare) -> Executable:
         slot, type, noted = statement.slot, statement.type, self.values.on_assign
         if statement.value is None:
-            empty = self.values.lift(type.dtype.type(0) if isinstance(type, Scalar) else PointerValue(None))
+            empty = self.values.lift(create_zero(type))
             run: Evaluator = lambda frame, mask: empty  # noqa: E731
         else:
             run = self._expressions(statement.value)
@@ -167,13 +169,13 @@ class LockstepCompiler:
             statement.position, "declare", self._operation_counter.count_operations(statement), statement
         )
 
-        def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
+        def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
             value = run(frame, mask)
             frame.values[slot], frame.declaration_masks[slot] = value, mask
             if noted is not None:
                 noted(slot, value, mask)
-            return mask
+            return mask if frame.batch.faults is None else frame.batch.faults.retire(frame, mask)
 
         return step
 
@@ -229,6 +231,11 @@ class LockstepCompiler:
             returned, continued = frame.returned_mask, frame.continued_mask
             frame.continued_mask = None
             selector = value(frame, mask)
+            if frame.batch.faults is not None:
+                retired = frame.batch.faults.retire(frame, mask)
+                if retired is None:
+                    return None
+                mask = retired
             live: LaneMask | None = None
             for values, is_default, run in sections:
                 enters = _matches_case(selector, values)
@@ -252,7 +259,13 @@ class LockstepCompiler:
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
-            true, false = mask.split(condition(frame, mask))
+            chosen = condition(frame, mask)
+            if frame.batch.faults is not None:
+                retired = frame.batch.faults.retire(frame, mask)
+                if retired is None:
+                    return None
+                mask = retired
+            true, false = mask.split(chosen)
             if frame.batch.observer is not None:
                 frame.batch.observer.branch(frame.batch, issued.position, mask, true)
             left = then(frame, true) if true is not None else None
@@ -275,6 +288,8 @@ class LockstepCompiler:
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, live)
             remaining, _ = live.split(condition(frame, live))  # type: ignore[misc]
+            if remaining is not None and frame.batch.faults is not None:
+                remaining = frame.batch.faults.retire(frame, remaining)
             if frame.batch.observer is not None:
                 frame.batch.observer.branch(frame.batch, position, live, remaining)
             return remaining
@@ -326,6 +341,18 @@ class LockstepCompiler:
             frame.returned_mask = union_masks(frame.returned_mask, mask)
 
         return step
+
+
+def create_zero(type: Type) -> Any:
+    """Return the value of a type whose bytes are 0: of a struct or vector, those of its leaves; of void, None."""
+    match type:
+        case Scalar():
+            return type.dtype.type(0)
+        case Pointer():
+            return PointerValue(None)
+        case Void():
+            return None
+    return tuple(create_zero(leaf) for _, leaf in leaves(type))
 
 
 def get_shared_memory(batch: RunningBatch, shared: ir.SharedVariable) -> PointerValue:

@@ -46,6 +46,14 @@ NOTE_LINES = {
 ALSO_RIGHT = {("4-conv-v1.cu", "image no multiple of the block, room behind it"): {("never-written", (32,))}}
 """Warnings that are not expected and are true: here elements 50 to 63 of the output stay without a value."""
 
+RACY_BEHIND = {
+    ("1-last-warp-repaired.cu", "block of 32"),
+    ("1-template-repaired.cu", "32 threads"),
+    ("1-template-repaired.cu", "arguments as callReduction passes them"),
+    ("4-conv-v1.cu", "image no multiple of the block"),
+}
+"""Listings of which the text expects the error only: threads without an invalid access race, as in its other cases."""
+
 WORDS = {
     "a __shared__ array without a size needs extern": "extern",
     "a line number of the listing was copied": "copied",
@@ -129,8 +137,11 @@ def compare_refusal(refusal: KernelError, outcome: Mapping[str, Any]) -> list[st
 def compare_findings(simulation: Simulation, run: Run) -> list[str]:
     outcome, wrong = run["as_printed_outcome"], []
     more = outcome.get("more_findings_of_these_kinds_are_right_too", False)
+    racy = (run["file"], run["case"]) in RACY_BEHIND
     wanted = {(each["kind"], tuple(sorted(each["lines"]))) for each in outcome.get("findings", [])}
-    found = {(each.kind, finding_lines(each)) for each in simulation.findings}
+    found = {(each.kind, finding_lines(each)) for each in simulation.findings if not (racy and each.kind == "race")}
+    if racy and not any(each.kind == "race" for each in simulation.findings):
+        wrong.append("no race")
     wrong += [f"not found: {each}" for each in wanted - found]
     wrong += [f"found: {each}" for each in found - wanted if not (more and each[0] in {kind for kind, _ in wanted})]
     notes = {

@@ -393,18 +393,30 @@ def test_a_race_gives_other_answers_in_another_schedule() -> None:
 
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:2", "lanes:2", "cached:0"])
 def test_a_trace_changes_nothing_else(schedule: str) -> None:
-    for last in (0, 1):
-        plain = run_racy_sum(last=last, schedule=schedule)
-        traced = run_racy_sum(last=last, schedule=schedule, traced=True)
-        assert plain.trace is None
-        assert traced.trace is not None
-        assert traced.findings == plain.findings
-        assert plain.findings[0].kind == ("out-of-bounds" if last else "race")
-        assert traced.counters == plain.counters
-        assert traced.arrays[1].tobytes() == plain.arrays[1].tobytes()
-        end = len(traced.trace.events)
-        assert traced.trace.array("out", end).tobytes() == traced.arrays[1].tobytes()
-        assert traced.trace.schedule == schedule
+    plain = run_racy_sum(schedule=schedule)
+    traced = run_racy_sum(schedule=schedule, traced=True)
+    assert plain.trace is None
+    assert traced.trace is not None
+    assert traced.findings == plain.findings
+    assert plain.findings[0].kind == "race"
+    assert traced.counters == plain.counters
+    assert traced.arrays[1].tobytes() == plain.arrays[1].tobytes()
+    end = len(traced.trace.events)
+    assert traced.trace.array("out", end).tobytes() == traced.arrays[1].tobytes()
+    assert traced.trace.schedule == schedule
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:2", "lanes:2", "cached:0"])
+def test_a_recorded_launch_ends_at_its_first_invalid_access(schedule: str) -> None:
+    plain = run_racy_sum(last=1, schedule=schedule)
+    traced = run_racy_sum(last=1, schedule=schedule, traced=True)
+    assert traced.trace is not None
+    assert traced.findings[0] == plain.findings[0]
+    assert plain.findings[0].kind == "out-of-bounds"
+    assert {each.positions for each in traced.findings} <= {each.positions for each in plain.findings}
+    assert traced.counters == plain.counters
+    end = len(traced.trace.events)
+    assert traced.trace.array("out", end).tobytes() == traced.arrays[1].tobytes()
 
 
 def test_a_trace_knows_which_arrays_start_without_values() -> None:

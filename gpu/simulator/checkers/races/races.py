@@ -70,6 +70,8 @@ class RaceChecker(Checker):
     Findings are kept across the host's launches; all other state is reset at each of them.
     """
 
+    outlives_faults = True
+
     def __init__(self) -> None:
         self._findings: dict[tuple[_Line, ...], Finding] = {}
         self._is_child = False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -136,6 +137,23 @@ class DeviceMemory(Protocol):
         """
 
 
+class AccessError(LaunchError):
+    """An invalid access, before any lane has performed it.
+
+    Parameters
+    ----------
+    message : str
+    lanes : array of int
+        The lanes for which the access is invalid.
+    options
+        As of LaunchError.
+    """
+
+    def __init__(self, message: str, lanes: Array, **options: Any) -> None:
+        super().__init__(message, **options)
+        self.lanes = lanes
+
+
 class FlatMemory:
     """Memory backed by one array of bytes: global or constant memory, and the base class of shared memory.
 
@@ -177,14 +195,15 @@ class FlatMemory:
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         view = self.view(dtype)
         if not isinstance(element, np.ndarray) or mask.full:
-            index = self._check_index(batch, element, dtype, None, site)
+            index = self._check_index(batch, element, dtype, mask, None, site)
             return view[index] if isinstance(index, int) else view.take(index)
         if 2 * mask.count >= element.size:
             # Most lanes are active: the others read element 0, which exists because an active lane reads this memory.
-            index = self._check_index(batch, element * mask.bits, dtype, None, site)
+            index = self._check_index(batch, element * mask.bits, dtype, mask, None, site)
             return view.take(index)
         values = np.zeros(element.size, dtype)
-        values[mask.lanes] = view.take(self._check_index(batch, element[mask.lanes], dtype, mask.lanes, site))
+        index = self._check_index(batch, element[mask.lanes], dtype, mask, mask.lanes, site)
+        values[mask.lanes] = view.take(index)
         return values
 
     def store(
@@ -192,7 +211,7 @@ class FlatMemory:
     ) -> None:
         self._reject_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._check_index(batch, _select_lanes(element, lanes), dtype, lanes, site)
+        index = self._check_index(batch, _select_lanes(element, lanes), dtype, mask, lanes, site)
         value = _select_lanes(value, lanes)
         if isinstance(index, int) and isinstance(value, np.ndarray):
             value = value[-1]  # all lanes write one element: the last value remains
@@ -215,7 +234,7 @@ class FlatMemory:
     ) -> Any:
         self._reject_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._check_index(batch, _select_lanes(element, lanes), dtype, lanes, site)
+        index = self._check_index(batch, _select_lanes(element, lanes), dtype, mask, lanes, site)
         if isinstance(index, int):
             index = np.full(mask.count, index)
         view, monitor = self.view(dtype), batch.monitor
@@ -229,43 +248,43 @@ class FlatMemory:
         spread[lanes] = old
         return spread
 
-    def _check_index(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
-        """Return indices into the view; raise an error if one is out of bounds."""
+    def _check_index(
+        self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, lanes: Array | None, site: AccessSite
+    ) -> Any:
+        """Return indices into the view; raise an error if one is out of bounds.
+
+        `element` is one index for all lanes of the mask, or one for each of `lanes`; if these are None, one for each
+        lane of the batch.
+        """
         size = self.view(dtype).size
-        if isinstance(element, int):
-            if not 0 <= element < size:
-                self._out_of_bounds(batch, element, size, dtype, lanes, site)
-            return element
-        _check_range(element, size, lambda: self._out_of_bounds(batch, element, size, dtype, lanes, site))
-        return element.astype(np.intp)
+        self._check_bounds(batch, element, size, dtype, mask, lanes, site)
+        return element if isinstance(element, int) else element.astype(np.intp)
+
+    def _check_bounds(
+        self,
+        batch: BlockBatch,
+        element: Any,
+        size: int,
+        dtype: DType,
+        mask: LaneMask,
+        lanes: Array | None,
+        site: AccessSite,
+    ) -> None:
+        if _is_outside(element, size):
+            convert = partial(self.to_declared_element, size=dtype.itemsize)
+            elements, lanes = _spread_element(element, mask, lanes)
+            raise _build_bounds_error(batch, self, site, dtype, elements, size, lanes, convert)
 
     def _reject_read_only(self, batch: BlockBatch, mask: LaneMask, site: AccessSite) -> None:
         if not self._writable:
-            raise LaunchError(
+            raise AccessError(
                 f"{site.position}: {batch.describe(int(mask.lanes[0]))} writes to {self.name} in __constant__ memory, "
                 "which is read-only in a kernel.",
+                mask.lanes,
                 position=site.position,
                 kind="other",
                 thread=batch.describe(int(mask.lanes[0])),
             )
-
-    def _out_of_bounds(
-        self, batch: BlockBatch, element: Any, size: int, dtype: DType, lanes: Array | None, site: AccessSite
-    ) -> NoReturn:
-        elements = np.atleast_1d(element)
-        outside = int(np.flatnonzero((elements < 0) | (elements >= size))[0])
-        lane = outside if lanes is None else int(lanes[outside])
-        if not isinstance(element, np.ndarray) and lanes is None:
-            lane = 0
-        raise LaunchError(
-            f"{site.position}: Invalid __{self.space}__ {site.action} of size {dtype.itemsize} bytes by "
-            f"{batch.describe(lane)}: element {self.to_declared_element(int(elements[outside]), dtype.itemsize)} of "
-            f"{self.name}, which has {self.to_declared_element(size, dtype.itemsize)}.",
-            position=site.position,
-            advice="Compare the index with the array's size before the access.",
-            kind="out-of-bounds",
-            thread=batch.describe(lane),
-        )
 
 
 class SharedMemory(FlatMemory):
@@ -285,13 +304,10 @@ class SharedMemory(FlatMemory):
             self._bases[dtype] = batch.geometry.block_of_lane * (self._stride // dtype.itemsize)
         return self._bases[dtype]
 
-    def _check_index(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
-        size = self._size // dtype.itemsize
-        if isinstance(element, int):
-            if not 0 <= element < size:
-                self._out_of_bounds(batch, element, size, dtype, lanes, site)
-        else:
-            _check_range(element, size, lambda: self._out_of_bounds(batch, element, size, dtype, lanes, site))
+    def _check_index(
+        self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, lanes: Array | None, site: AccessSite
+    ) -> Any:
+        self._check_bounds(batch, element, self._size // dtype.itemsize, dtype, mask, lanes, site)
         index = element if isinstance(element, int) else element.astype(np.intp)
         if self._blocks == 1:
             return index
@@ -332,16 +348,16 @@ class ClusterMemory(SharedMemory):
 
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         values = np.zeros(mask.bits.size, dtype)
-        index = self._check_index(batch, _select_lanes(element, mask.lanes), dtype, mask.lanes, site)
+        index = self._check_index(batch, _select_lanes(element, mask.lanes), dtype, mask, mask.lanes, site)
         values[mask.lanes] = self.view(dtype).take(index)
         return values
 
-    def _check_index(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
+    def _check_index(
+        self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, lanes: Array | None, site: AccessSite
+    ) -> Any:
         size, width = self._size // dtype.itemsize, dtype.itemsize
         moved, flat = (each if lanes is None else each[lanes] for each in (self.byte_offsets, self._block_offsets))
-        inside = element - moved // width
-        if ((inside < 0) | (inside >= size)).any():
-            self._out_of_bounds(batch, inside, size, dtype, lanes, site)
+        self._check_bounds(batch, element - moved // width, size, dtype, mask, lanes, site)
         return (flat // width + element).astype(np.intp)
 
 
@@ -450,25 +466,11 @@ class LocalMemory:
         return index
 
     def _check(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> None:
-        count = self.size // dtype.itemsize
-        if isinstance(element, int):
-            if 0 <= element < count:
-                return
-            elements = np.full(mask.count, element)
-        else:
-            elements = element if mask.full else element[mask.lanes]
-            if elements.view(_UNSIGNED[elements.dtype.itemsize]).max() < count:
-                return
-        outside = int(np.flatnonzero((elements < 0) | (elements >= count))[0])
-        raise LaunchError(
-            f"{site.position}: Invalid __local__ {site.action} of size {dtype.itemsize} bytes by "
-            f"{batch.describe(int(mask.lanes[outside]))}: element {int(elements[outside])} of {self.name}, which has "
-            f"{count}.",
-            position=site.position,
-            advice="Compare the index with the array's size before the access.",
-            kind="out-of-bounds",
-            thread=batch.describe(int(mask.lanes[outside])),
-        )
+        count, lanes = self.size // dtype.itemsize, None if mask.full else mask.lanes
+        element = _select_lanes(element, lanes)
+        if _is_outside(element, count):
+            elements, lanes = _spread_element(element, mask, lanes)
+            raise _build_bounds_error(batch, self, site, dtype, elements, count, lanes)
 
 
 def _select_lanes(value: Any, lanes: Array | None) -> Any:
@@ -479,7 +481,39 @@ def _select_lanes(value: Any, lanes: Array | None) -> Any:
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def _check_range(element: Array, size: int, fail: Callable[[], NoReturn]) -> None:
-    """Call `fail` if an index is out of range. Compared as unsigned numbers, negative indices are large."""
-    if element.size and element.view(_UNSIGNED[element.dtype.itemsize]).max() >= size:
-        fail()
+def _is_outside(element: Any, size: int) -> bool:
+    """Return whether an index is out of range. Compared as unsigned numbers, negative indices are large."""
+    if isinstance(element, int):
+        return not 0 <= element < size
+    return bool(element.size) and element.view(_UNSIGNED[element.dtype.itemsize]).max() >= size
+
+
+def _spread_element(element: Any, mask: LaneMask, lanes: Array | None) -> tuple[Array, Array]:
+    """Return one index per accessing lane, and these lanes, for an index as of `_check_index`."""
+    if isinstance(element, int):
+        return np.full(mask.count, element), mask.lanes
+    return element, np.arange(element.size) if lanes is None else lanes
+
+
+def _build_bounds_error(
+    batch: BlockBatch,
+    memory: DeviceMemory,
+    site: AccessSite,
+    dtype: DType,
+    elements: Array,
+    size: int,
+    lanes: Array,
+    convert: Callable[[int], int] = int,
+) -> AccessError:
+    """Return the error of lanes whose index is not below `size`; `convert` returns an index as the source counts."""
+    outside = np.flatnonzero((elements < 0) | (elements >= size))
+    thread = batch.describe(int(lanes[outside[0]]))
+    return AccessError(
+        f"{site.position}: Invalid __{memory.space}__ {site.action} of size {dtype.itemsize} bytes by "
+        f"{thread}: element {convert(int(elements[outside[0]]))} of {memory.name}, which has {convert(size)}.",
+        lanes[outside],
+        position=site.position,
+        advice="Compare the index with the array's size before the access.",
+        kind="out-of-bounds",
+        thread=thread,
+    )

@@ -151,6 +151,9 @@ class Observer:
     The parameter `batch` is always the running batch of blocks, and `mask` contains lanes of it.
     """
 
+    outlives_faults = False
+    """Whether it is notified of what other threads do after an invalid access, if the launch goes on then."""
+
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         """Handle the beginning of a launch."""
 
@@ -316,6 +319,11 @@ class Observers(Observer):
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = tuple(observers)
+        self.outlives_faults = any(observer.outlives_faults for observer in observers)
+
+    def drop_after_fault(self) -> None:
+        """Notify only the observers with `outlives_faults` from now on."""
+        self._observers = tuple(observer for observer in self._observers if observer.outlives_faults)
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         for observer in self._observers:

@@ -10,9 +10,8 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
-from gpu.base.errors import LaunchError
 from gpu.base.lane_mask import LaneMask
-from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, DType, observed_memory
+from gpu.simulator.executor.state.memory import AccessError, AccessSite, DeviceMemory, DType, observed_memory
 from gpu.simulator.executor.state.observer import Access
 from gpu.simulator.executor.state.running_batch import RunningBatch
 
@@ -82,6 +81,12 @@ class PointerValue:
         LaunchError
             In an active lane, the pointer is invalid or misaligned, or the element is out of bounds.
         """
+        if batch.faults is not None and not self.mixed:
+            loaded = batch.faults.attempt(lambda live: self._load(batch, index, dtype, live, site), mask)
+            return np.zeros(mask.bits.size, dtype) if loaded is None else loaded
+        return self._load(batch, index, dtype, mask, site)
+
+    def _load(self, batch: RunningBatch, index: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         if not self.mixed:
             memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is None:
@@ -116,6 +121,14 @@ class PointerValue:
         LaunchError
             As of `load`; or the memory is read-only.
         """
+        if batch.faults is not None and not self.mixed:
+            batch.faults.attempt(lambda live: self._store(batch, index, dtype, value, live, site), mask)
+        else:
+            self._store(batch, index, dtype, value, mask, site)
+
+    def _store(
+        self, batch: RunningBatch, index: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> None:
         if not self.mixed:
             memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
@@ -164,6 +177,24 @@ class PointerValue:
         used : bool
             Whether the kernel uses the return value.
         """
+        if batch.faults is not None and not self.mixed:
+            old = batch.faults.attempt(
+                lambda live: self._atomic(batch, index, dtype, op, values, live, site, used), mask
+            )
+            return np.zeros(mask.bits.size, dtype) if old is None and used else old
+        return self._atomic(batch, index, dtype, op, values, mask, site, used)
+
+    def _atomic(
+        self,
+        batch: RunningBatch,
+        index: Any,
+        dtype: DType,
+        op: str,
+        values: list[Any],
+        mask: LaneMask,
+        site: AccessSite,
+        used: bool,
+    ) -> Any:
         if not self.mixed:
             memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
@@ -234,39 +265,42 @@ class PointerValue:
             first = self.offset // size
             misaligned, _ = mask.split(self.offset != first * size)
             if misaligned is not None:
-                raise self._misaligned_error(batch, int(misaligned.lanes[0]), size, site)
+                raise self._misaligned_error(batch, misaligned, size, site)
         elif self.offset == 0:
             return self.memory, 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
         else:
             first, rest = divmod(self.offset, size)
             if rest:
-                raise self._misaligned_error(batch, int(mask.lanes[0]), size, site)
+                raise self._misaligned_error(batch, mask, size, site)
         if index is None:
             return self.memory, first
         return self.memory, first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
 
-    def _invalid_pointer_error(self, batch: RunningBatch, mask: LaneMask, site: AccessSite) -> LaunchError:
+    def _invalid_pointer_error(self, batch: RunningBatch, mask: LaneMask, site: AccessSite) -> AccessError:
         numbers = np.broadcast_to(self.offset, mask.bits.size)[mask.lanes]
         # A number whose upper bits are not 0 was a pointer into a memory that no longer exists.
         dangling = np.flatnonzero(numbers >> _OFFSET_BITS > 0)
         thread = batch.describe(int(mask.lanes[dangling[0] if dangling.size else 0]))
         pointer = "a pointer to a variable whose scope has ended" if dangling.size else "a null pointer"
-        return LaunchError(
+        return AccessError(
             f"{site.position}: Invalid {site.action} by {thread} through {pointer}.",
+            mask.lanes,
             position=site.position,
             kind="use-after-scope" if dangling.size else "null-pointer",
             thread=thread,
         )
 
-    def _misaligned_error(self, batch: RunningBatch, lane: int, size: int, site: AccessSite) -> LaunchError:
+    def _misaligned_error(self, batch: RunningBatch, mask: LaneMask, size: int, site: AccessSite) -> AccessError:
         assert self.memory is not None
-        return LaunchError(
+        thread = batch.describe(int(mask.lanes[0]))
+        return AccessError(
             f"{site.position}: Invalid __{self.memory.space}__ {site.action} of size {size} bytes by "
-            f"{batch.describe(lane)}: its address in {self.memory.name} is misaligned.",
+            f"{thread}: its address in {self.memory.name} is misaligned.",
+            mask.lanes,
             position=site.position,
             advice=f"The address must be a multiple of {size} bytes.",
             kind="misaligned",
-            thread=batch.describe(lane),
+            thread=thread,
         )
 
     def find_element(

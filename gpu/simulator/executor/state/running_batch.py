@@ -9,6 +9,7 @@ from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.executor.state.batch import BlockBatch, Geometry
 from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.state.faults import BatchFaults
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.observer import IssuedStep, Observer
 from gpu.simulator.executor.state.printf import PrintBuffer
@@ -251,6 +252,8 @@ class RunningBatch(BlockBatch):
         self.cluster_barriers: Any = None
         # Values cached in registers; None in schedules without caching.
         self.registers: Registers | None = None
+        # Lanes that have ended by an invalid access; None if the first one ends the launch.
+        self.faults: BatchFaults | None = None
         # Child launches that have not run yet.
         self.pending_children: list[ChildLaunch] = []
         self.parent: Parent | None = None
