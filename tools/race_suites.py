@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -146,20 +146,20 @@ def simulate(program: SuiteProgram) -> SuiteResult:
     return SuiteResult(tuple(sorted(kinds)), seconds, "" if launches else "it launches no kernel")
 
 
-def sanitize(program: SuiteProgram) -> SuiteResult:
-    """Build a program with nvcc, and run it on a GPU under compute-sanitizer's racecheck."""
-    with tempfile.TemporaryDirectory() as folder:
-        binary = str(Path(folder, "program"))
-        build = ["nvcc", "-arch=native", "-lineinfo", *program.options, "-o", binary, str(program.path)]
+def sanitize(program: SuiteProgram, folder: Path) -> SuiteResult:
+    """Build a program with nvcc in a folder, and run it on a GPU under compute-sanitizer's racecheck."""
+    binary = folder / program.path.stem
+    if not binary.exists():  # built for another graph
+        build = ["nvcc", "-arch=native", "-lineinfo", *program.options, "-o", str(binary), str(program.path)]
         built = subprocess.run(build, capture_output=True, text=True, check=False)
         if built.returncode:
             return SuiteResult((), 0.0, "nvcc does not compile it")
-        command = ["compute-sanitizer", "--tool", "racecheck", "--print-limit", "1", binary, *program.arguments]
-        start = time.monotonic()
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SANITIZER_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            return SuiteResult((), _SANITIZER_LIMIT_S, f"does not end within {_SANITIZER_LIMIT_S} s")
+    command = ["compute-sanitizer", "--tool", "racecheck", "--print-limit", "1", str(binary), *program.arguments]
+    start = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SANITIZER_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return SuiteResult((), _SANITIZER_LIMIT_S, f"does not end within {_SANITIZER_LIMIT_S} s")
     summary = re.search(r"RACECHECK SUMMARY: (\d+) hazard", done.stdout)
     if summary is None:
         return SuiteResult((), time.monotonic() - start, "no summary")
@@ -264,13 +264,15 @@ def _list_lines(programs: Sequence[SuiteProgram], results: Results) -> Iterator[
             yield ""
 
 
-def _run_all(programs: Sequence[SuiteProgram], saved: SavedResults, is_on_gpu: bool) -> dict[str, SuiteResult]:
-    """Run the programs that have no result yet; return all results."""
+def _run_all(
+    programs: Sequence[SuiteProgram], saved: SavedResults, run: Callable[[SuiteProgram], SuiteResult]
+) -> dict[str, SuiteResult]:
+    """Run the programs that have no result yet with `run`; return all results."""
     lock = threading.Lock()
 
     def run_one(program: SuiteProgram) -> None:
         if program.name not in saved.results:
-            result = sanitize(program) if is_on_gpu else simulate(program)
+            result = run(program)
             with lock:
                 saved.add(program.name, [result.kinds, result.seconds, result.failure])
             right = "" if result.reports_race == program.is_racy else ", wrong"
@@ -315,9 +317,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     saved_under = partial(SavedResults, options.kept)
     if options.sanitize:
         saved_under("gpu").add("title", f"{_read_gpu_name()}, {datetime.date.today().isoformat()}")
-        _run_all(programs, saved_under("sanitizer"), is_on_gpu=True)
+        with tempfile.TemporaryDirectory() as folder:
+            _run_all(programs, saved_under("sanitizer"), partial(sanitize, folder=Path(folder)))
         return 0
-    results = _run_all(programs, saved_under("simulator"), is_on_gpu=False)
+    results = _run_all(programs, saved_under("simulator"), simulate)
     sanitizer = _read_results(saved_under("sanitizer"))
     gpu = saved_under("gpu").results.get("title", "")
     PAGE.write_text(format_page(programs, results, sanitizer, datetime.date.today().isoformat(), gpu), "utf-8")

@@ -115,8 +115,18 @@ def test_what_compute_sanitizer_reports_is_read(tmp_path, monkeypatch, compiles,
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    result = race_suites.sanitize(SuiteProgram("a", "ScoR", tmp_path / "a.cu", (), (), ()))
+    result = race_suites.sanitize(SuiteProgram("a", "ScoR", tmp_path / "a.cu", (), (), ()), tmp_path)
     assert (result.kinds, result.failure) == expected
+
+
+def test_a_program_is_built_once_for_its_graphs(tmp_path, monkeypatch):
+    for name, script in (("nvcc", "echo built >> builds; touch a"), ("compute-sanitizer", "exit 0")):
+        (tmp_path / name).write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    for graph in ("small", "large"):
+        race_suites.sanitize(SuiteProgram(f"a {graph}", "Indigo", tmp_path / "a.cu", (), (graph,), ()), tmp_path)
+    assert (tmp_path / "builds").read_text() == "built\n"
 
 
 @pytest.mark.parametrize(("words", "said"), [([], "there are no programs"), (["--sanitize"], "needs --kept")])
