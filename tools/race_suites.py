@@ -1,8 +1,9 @@
 """Run public suites of racy and race-free CUDA programs, and write docs/races.md: python -m tools.race_suites.
 
-The suites are Indigo, as in the artifact of HiRace, and the microbenchmarks of ScoR. They are read from `--indigo` and
-`--scor`, and run unchanged. The file names say which programs are racy. With a GPU, `--sanitize` runs the same
-programs under compute-sanitizer instead; the page shows these results if `--kept` names the same folder.
+The suites are Indigo, as in the artifact of HiRace, the microbenchmarks of ScoR, and programs of HeCBench with a known
+race. They are read from `--indigo`, `--scor` and `--hecbench`, and run unchanged. In the first two the file names say
+which programs are racy. With a GPU, `--sanitize` runs the same programs under compute-sanitizer instead; the page shows
+these results if `--kept` names the same folder.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import argparse
 import datetime
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -43,6 +47,7 @@ _PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
 }
 """Racy programs of Indigo that other tools report, by suite; from HiRace's paper (SC'24)."""
 _SANITIZER_LIMIT_S = 60
+_HECBENCH = "HeCBench"
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,9 @@ class SuiteProgram:
     options, arguments : tuple of str
         Options of the compiler, and arguments of the program.
     bugs : tuple of str
-        The bugs that its name states, such as "atomic" and "bounds"; for ScoR "race", or none.
+        The bugs that its name states, such as "atomic" and "bounds"; for ScoR and HeCBench "race", or none.
+    other_paths : tuple of Path
+        Further source files.
     """
 
     name: str
@@ -68,6 +75,17 @@ class SuiteProgram:
     options: tuple[str, ...]
     arguments: tuple[str, ...]
     bugs: tuple[str, ...]
+    other_paths: tuple[Path, ...] = ()
+
+    @property
+    def sources(self) -> list[str]:
+        """All source files."""
+        return [str(path) for path in (self.path, *self.other_paths)]
+
+    @property
+    def title(self) -> str:
+        """The name without the graph or the issue."""
+        return self.name.partition(" ")[0]
 
     @property
     def is_racy(self) -> bool:
@@ -131,13 +149,75 @@ def list_scor(folder: Path) -> list[SuiteProgram]:
     ]
 
 
+def list_hecbench(folder: Path, inputs: Path) -> list[SuiteProgram]:
+    """Return HeCBench's programs with a known race.
+
+    Parameters
+    ----------
+    folder : Path
+        The repository's, as of 2026-03-27; `src/dxtc2-cuda`, which was corrected earlier, as of 2025-09-17.
+    inputs : Path
+        A folder for inputs that the repository lacks.
+    """
+    sources, graph, nets = folder / "src", inputs / "graph.egr", inputs / "nets.gr"
+    _write_graph(graph)
+    _write_nets(nets)
+    image = sources / "dxtc2-sycl" / "data"
+    programs: tuple[tuple[int, str, tuple[object, ...]], ...] = (
+        (133, "dxtc2", (image / "lena_std.ppm", image / "lena_ref.dds", 1)),
+        (253, "surfel", (512, 16, 16, 1)),
+        (254, "marchingCubes", (1,)),
+        (255, "morphology", (64, 64, 128, 128, 1)),
+        (256, "sosfil", (1,)),
+        (261, "floydwarshall2", (graph, 1)),
+        (263, "hungarian", (os.devnull,)),
+        (265, "rsmt", (nets,)),
+    )
+    options = ("-I", str(sources / "mis-cuda"))  # the header of graphs
+    return [
+        SuiteProgram(
+            f"{name} (issue {issue})",
+            _HECBENCH,
+            path := sources / f"{name}-cuda" / "main.cu",
+            options if name == "floydwarshall2" else (),
+            tuple(map(str, arguments)),
+            ("race",),
+            tuple(path.parent.glob("morphology.cu")),
+        )
+        for issue, name, arguments in programs
+    ]
+
+
+def _write_graph(path: Path, nodes: int = 200) -> None:
+    """Write a random weighted graph with more than two tiles of 64 nodes, in the format of ECL graphs."""
+    generator = random.Random(0)
+    neighbors = [sorted(generator.sample(range(nodes), 6)) for _ in range(nodes)]
+    edges = [neighbor for each in neighbors for neighbor in each]
+    starts = [6 * node for node in range(nodes + 1)]
+    weights = [generator.randint(1, 99) for _ in edges]
+    path.write_bytes(array("i", [nodes, len(edges), *starts, *edges, *weights]).tobytes())
+
+
+def _write_nets(path: Path, nets: int = 40) -> None:
+    """Write random nets of 4 to 12 pins, in the format of the ISPD 2008 contest."""
+    generator = random.Random(1)
+    lines = ["grid 100 100 2"]
+    lines += [f"{name} 1 1" for name in ("vertical capacity", "horizontal capacity", "minimum width")]
+    lines += ["minimum spacing 1 1", "via spacing 1 1", "0 0 10 10", f"num net {nets}"]
+    for net in range(nets):
+        pins = generator.randint(4, 12)
+        lines.append(f"n{net} {net} {pins} 1")
+        lines += [f"{generator.randrange(1000)} {generator.randrange(1000)} 1" for _ in range(pins)]
+    path.write_text("\n".join(lines) + "\n", "ascii")
+
+
 def simulate(program: SuiteProgram) -> SuiteResult:
     """Run a program on the simulator with the checkers."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         options = ["--check", "--report", str(report), *program.options]
         start = time.monotonic()
-        code, _, errors = run_program(Path(folder), [str(program.path)], options, program.arguments)
+        code, _, errors = run_program(Path(folder), program.sources, options, program.arguments)
         seconds = time.monotonic() - start
         if not report.is_file():
             return SuiteResult((), seconds, errors.strip().rpartition("\n")[2] or f"ends with {code}")
@@ -148,9 +228,9 @@ def simulate(program: SuiteProgram) -> SuiteResult:
 
 def sanitize(program: SuiteProgram, folder: Path) -> SuiteResult:
     """Build a program with nvcc in a folder, and run it on a GPU under compute-sanitizer's racecheck."""
-    binary = folder / program.path.stem
+    binary = folder / "-".join(program.path.parts[-2:])
     if not binary.exists():  # built for another graph
-        build = ["nvcc", "-arch=native", "-lineinfo", *program.options, "-o", str(binary), str(program.path)]
+        build = ["nvcc", "-arch=native", "-lineinfo", *program.options, "-o", str(binary), *program.sources]
         built = subprocess.run(build, capture_output=True, text=True, check=False)
         if built.returncode:
             return SuiteResult((), 0.0, "nvcc does not compile it")
@@ -211,12 +291,15 @@ def _page_lines(
     seconds = sum(result.seconds for result in results.values())
     yield "# Races in public suites"
     yield ""
-    yield "`python -m tools.race_suites` runs two public suites unchanged on the simulator, with `program --check`, and"
-    yield "writes this page. The names of the programs say which ones race:"
-    yield "[Indigo](https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24) as in HiRace's artifact, with 256 blocks"
-    yield "of 128 threads, and the microbenchmarks of [ScoR](https://github.com/csl-iisc/ScoR) on scopes, fences and"
-    yield "locks. Programs whose only bug is a `boundsBug` count as race-free."
-    yield f"Date of this run: {day}; {len(results):,} runs took {seconds / 60:.0f} minutes in all."
+    yield from _wrap(
+        "`python -m tools.race_suites` runs public suites unchanged on the simulator, with `program --check`, and"
+        " writes this page: [Indigo](https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24) as in HiRace's "
+        "artifact, with 256 blocks of 128 threads; the microbenchmarks of "
+        "[ScoR](https://github.com/csl-iisc/ScoR) on scopes, fences and locks; and programs of "
+        "[HeCBench](https://github.com/ORNL/HeCBench) whose issues report a race. In the first two, the names of "
+        "the programs say which ones race; programs whose only bug is a `boundsBug` count as race-free."
+        f" Date of this run: {day}; {len(results):,} runs took {seconds / 60:.0f} minutes in all."
+    )
     yield ""
     for suite in dict.fromkeys(program.suite for program in programs):
         members = [program for program in programs if program.suite == suite]
@@ -230,8 +313,15 @@ def _page_lines(
         for tool, found in _PUBLISHED.get(suite, ()):
             yield f"| {tool} | {found} of 346 | |"
         yield ""
+        if suite == _HECBENCH:
+            yield from _wrap("Programs: " + ", ".join(program.name for program in members) + ".")
+            yield ""
         yield from _bug_lines(members, results)
         yield from _list_lines(members, results)
+
+
+def _wrap(text: str) -> list[str]:
+    return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def _bug_lines(programs: Sequence[SuiteProgram], results: Results) -> Iterator[str]:
@@ -256,11 +346,11 @@ def _list_lines(programs: Sequence[SuiteProgram], results: Results) -> Iterator[
     }
     for title, wrong in lists.items():
         if wrong:
-            yield f"{title}: {', '.join(f'`{program.path.stem}`' for program in wrong)}."
+            yield from _wrap(f"{title}: {', '.join(f'`{program.title}`' for program in wrong)}.")
             yield ""
     for program, result in known:
         if result.failure:
-            yield f"No verdict for `{program.path.stem}`: {result.failure}."
+            yield f"No verdict for `{program.title}`: {result.failure}."
             yield ""
 
 
@@ -292,11 +382,24 @@ def _read_results(saved: SavedResults) -> dict[str, SuiteResult]:
     return {name: SuiteResult(tuple(kinds), *rest) for name, (kinds, *rest) in saved.results.items()}
 
 
+def _list_programs(options: argparse.Namespace, scratch: Path) -> list[SuiteProgram]:
+    programs: list[SuiteProgram] = []
+    if options.indigo is not None:
+        listings = [list_indigo(options.indigo.resolve(), graph) for graph in GRAPHS]
+        programs += [program for listing in listings for program in listing]
+    if options.scor is not None:
+        programs += list_scor(options.scor.resolve())
+    if options.hecbench is not None:
+        programs += list_hecbench(options.hecbench.resolve(), scratch)
+    return programs
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the suites, and write the page; return 0 if every verdict on the first graph and on ScoR is right."""
+    """Run the suites, and write the page; return 0 if all verdicts are right except on Indigo's second graph."""
     parser = argparse.ArgumentParser(prog="python -m tools.race_suites", description="public suites of races")
     parser.add_argument("--indigo", metavar="FOLDER", type=Path, help="folder `indigo` of HiRace's artifact")
     parser.add_argument("--scor", metavar="FOLDER", type=Path, help="folder of ScoR's repository")
+    parser.add_argument("--hecbench", metavar="FOLDER", type=Path, help="folder of HeCBench's repository")
     parser.add_argument("--every", metavar="N", type=int, default=1, help="run only every Nth program")
     parser.add_argument("--kept", metavar="FOLDER", type=Path, help="folder for results; a later run continues from it")
     parser.add_argument(
@@ -305,22 +408,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.sanitize and options.kept is None:
         parser.error("--sanitize needs --kept FOLDER")
-    programs: list[SuiteProgram] = []
-    if options.indigo is not None:
-        listings = [list_indigo(options.indigo, graph) for graph in GRAPHS]
-        programs += [program for listing in listings for program in listing]
-    if options.scor is not None:
-        programs += list_scor(options.scor)
-    if not programs:
-        parser.error("there are no programs: name the folder of a suite with --indigo or --scor")
-    programs = programs[:: options.every]
+    if options.indigo is None and options.scor is None and options.hecbench is None:
+        parser.error("there are no programs: name the folder of a suite with --indigo, --scor or --hecbench")
     saved_under = partial(SavedResults, options.kept)
-    if options.sanitize:
-        saved_under("gpu").add("title", f"{_read_gpu_name()}, {datetime.date.today().isoformat()}")
-        with tempfile.TemporaryDirectory() as folder:
-            _run_all(programs, saved_under("sanitizer"), partial(sanitize, folder=Path(folder)))
-        return 0
-    results = _run_all(programs, saved_under("simulator"), simulate)
+    with tempfile.TemporaryDirectory() as scratch:
+        programs = _list_programs(options, Path(scratch))[:: options.every]
+        if options.sanitize:
+            saved_under("gpu").add("title", f"{_read_gpu_name()}, {datetime.date.today().isoformat()}")
+            _run_all(programs, saved_under("sanitizer"), partial(sanitize, folder=Path(scratch)))
+            return 0
+        results = _run_all(programs, saved_under("simulator"), simulate)
     sanitizer = _read_results(saved_under("sanitizer"))
     gpu = saved_under("gpu").results.get("title", "")
     PAGE.write_text(format_page(programs, results, sanitizer, datetime.date.today().isoformat(), gpu), "utf-8")

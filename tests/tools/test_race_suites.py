@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tools import race_suites
@@ -120,13 +121,34 @@ def test_what_compute_sanitizer_reports_is_read(tmp_path, monkeypatch, compiles,
 
 
 def test_a_program_is_built_once_for_its_graphs(tmp_path, monkeypatch):
-    for name, script in (("nvcc", "echo built >> builds; touch a"), ("compute-sanitizer", "exit 0")):
+    build = 'echo built >> builds; while [ "$1" != -o ]; do shift; done; touch "$2"'
+    for name, script in (("nvcc", build), ("compute-sanitizer", "exit 0")):
         (tmp_path / name).write_text(f"#!/bin/sh\ncd {tmp_path}\n{script}\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     for graph in ("small", "large"):
         race_suites.sanitize(SuiteProgram(f"a {graph}", "Indigo", tmp_path / "a.cu", (), (graph,), ()), tmp_path)
     assert (tmp_path / "builds").read_text() == "built\n"
+
+
+def test_programs_of_hecbench_get_their_sources_and_inputs(tmp_path):
+    folder = tmp_path / "src" / "morphology-cuda"
+    folder.mkdir(parents=True)
+    for name in ("main.cu", "morphology.cu"):
+        (folder / name).touch()
+    programs = {each.title: each for each in race_suites.list_hecbench(tmp_path, tmp_path)}
+    assert len(programs) == 8
+    assert all(program.is_racy for program in programs.values())
+    assert programs["morphology"].sources == [str(folder / "main.cu"), str(folder / "morphology.cu")]
+    assert programs["rsmt"].sources == [str(tmp_path / "src" / "rsmt-cuda" / "main.cu")]
+    graph = np.fromfile(programs["floydwarshall2"].arguments[0], np.int32)
+    nodes, edges = graph[:2]
+    assert nodes > 2 * 64
+    assert graph[2 + nodes] == edges
+    assert graph.size == 2 + nodes + 1 + 2 * edges
+    nets = Path(programs["rsmt"].arguments[0]).read_text().splitlines()
+    pins = sum(int(line.split()[2]) for line in nets[8:] if line.startswith("n"))
+    assert len(nets) == 8 + 40 + pins
 
 
 @pytest.mark.parametrize(("words", "said"), [([], "there are no programs"), (["--sanitize"], "needs --kept")])
