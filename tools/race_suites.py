@@ -46,6 +46,15 @@ _PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
     f"Indigo {GRAPHS[1]}": (("HiRace, published", "182"),),
 }
 """Racy programs of Indigo that other tools report, by suite; from HiRace's paper (SC'24)."""
+_REMARKS = {
+    f"Indigo {GRAPHS[1]}": "In this graph every edge leads to a node with a lower number. The programs that are not "
+    "reported update memory only where `i < nei`, for an edge to a higher one, so none of their updates executes."
+}
+"""Explanations of a suite's results, checked by hand."""
+_MOST_NAMES = 20
+"""The most names that the page lists openly."""
+_LIMIT_S = 900
+"""The limit of a program's processor time."""
 _SANITIZER_LIMIT_S = 60
 _HECBENCH = "HeCBench"
 
@@ -163,28 +172,29 @@ def list_hecbench(folder: Path, inputs: Path) -> list[SuiteProgram]:
     _write_graph(graph)
     _write_nets(nets)
     image = sources / "dxtc2-sycl" / "data"
-    programs: tuple[tuple[int, str, tuple[object, ...]], ...] = (
-        (133, "dxtc2", (image / "lena_std.ppm", image / "lena_ref.dds", 1)),
-        (253, "surfel", (512, 16, 16, 1)),
-        (254, "marchingCubes", (1,)),
-        (255, "morphology", (64, 64, 128, 128, 1)),
-        (256, "sosfil", (1,)),
-        (261, "floydwarshall2", (graph, 1)),
-        (263, "hungarian", (os.devnull,)),
-        (265, "rsmt", (nets,)),
-    )
-    options = ("-I", str(sources / "mis-cuda"))  # the header of graphs
+    # Issue, name, further sources, include folder, arguments.
+    programs: tuple[tuple[int, str, tuple[str, ...], str, tuple[object, ...]], ...] = (
+        (133, "dxtc2", ("../boxfilter-sycl/shrUtils.cpp",), "boxfilter-sycl",
+         (image / "lena_std.ppm", image / "lena_ref.dds", 1)),
+        (253, "surfel", (), "", (512, 16, 16, 1)),
+        (254, "marchingCubes", (), "", (1,)),
+        (255, "morphology", ("morphology.cu",), "", (64, 64, 128, 128, 1)),
+        (256, "sosfil", (), "", (1,)),
+        (261, "floydwarshall2", (), "mis-cuda", (graph, 1)),
+        (263, "hungarian", (), "", (os.devnull,)),
+        (265, "rsmt", (), "", (nets,)),
+    )  # fmt: skip
     return [
         SuiteProgram(
             f"{name} (issue {issue})",
             _HECBENCH,
             path := sources / f"{name}-cuda" / "main.cu",
-            options if name == "floydwarshall2" else (),
+            ("-I", str(sources / include)) if include else (),
             tuple(map(str, arguments)),
             ("race",),
-            tuple(path.parent.glob("morphology.cu")),
+            tuple(path.parent / other for other in others),
         )
-        for issue, name, arguments in programs
+        for issue, name, others, include, arguments in programs
     ]
 
 
@@ -217,13 +227,14 @@ def simulate(program: SuiteProgram) -> SuiteResult:
         report = Path(folder, "report.json")
         options = ["--check", "--report", str(report), *program.options]
         start = time.monotonic()
-        code, _, errors = run_program(Path(folder), program.sources, options, program.arguments)
+        code, _, errors = run_program(Path(folder), program.sources, options, program.arguments, _LIMIT_S)
         seconds = time.monotonic() - start
-        if not report.is_file():
-            return SuiteResult((), seconds, errors.strip().rpartition("\n")[2] or f"ends with {code}")
-        launches = json.loads(report.read_text("utf-8"))["launches"]
+        launches = json.loads(report.read_text("utf-8"))["launches"] if report.is_file() else []
     kinds = {finding["kind"] for launch in launches for finding in launch["findings"]}
-    return SuiteResult(tuple(sorted(kinds)), seconds, "" if launches else "it launches no kernel")
+    failure = ""
+    if not kinds and (code is None or not launches):
+        failure = errors.strip().rpartition("\n")[2] or f"it launches no kernel and ends with {code}"
+    return SuiteResult(tuple(sorted(kinds)), seconds, failure)
 
 
 def sanitize(program: SuiteProgram, folder: Path) -> SuiteResult:
@@ -316,6 +327,9 @@ def _page_lines(
         if suite == _HECBENCH:
             yield from _wrap("Programs: " + ", ".join(program.name for program in members) + ".")
             yield ""
+        if suite in _REMARKS:
+            yield from _wrap(_REMARKS[suite])
+            yield ""
         yield from _bug_lines(members, results)
         yield from _list_lines(members, results)
 
@@ -345,9 +359,15 @@ def _list_lines(programs: Sequence[SuiteProgram], results: Results) -> Iterator[
         "Accused": [p for p, result in known if result.reports_race and not p.is_racy],
     }
     for title, wrong in lists.items():
-        if wrong:
-            yield from _wrap(f"{title}: {', '.join(f'`{program.title}`' for program in wrong)}.")
-            yield ""
+        if not wrong:
+            continue
+        names = _wrap(", ".join(f"`{program.title}`" for program in wrong) + ".")
+        if len(wrong) > _MOST_NAMES:
+            names = ["<details>", f"<summary>{title}: {len(wrong)} programs</summary>", "", *names, "", "</details>"]
+        else:
+            names = _wrap(" ".join([f"{title}:", *names]))
+        yield from names
+        yield ""
     for program, result in known:
         if result.failure:
             yield f"No verdict for `{program.title}`: {result.failure}."

@@ -133,9 +133,6 @@ def test_a_program_is_built_once_for_its_graphs(tmp_path, monkeypatch):
 
 def test_programs_of_hecbench_get_their_sources_and_inputs(tmp_path):
     folder = tmp_path / "src" / "morphology-cuda"
-    folder.mkdir(parents=True)
-    for name in ("main.cu", "morphology.cu"):
-        (folder / name).touch()
     programs = {each.title: each for each in race_suites.list_hecbench(tmp_path, tmp_path)}
     assert len(programs) == 8
     assert all(program.is_racy for program in programs.values())
