@@ -23,10 +23,10 @@ from gpu.recording.data import LaunchRecord, TraceData, TraceMemory
 from gpu.recording.packing import Array, PackedIntegers, PackedMasks, PackedValues
 from gpu.recording.statements import Statement, TraceFunction, pack_statement, unpack_statement
 from gpu.recording.tables import MASK
-from gpu.recording.types import TraceFinding, TraceLaunch
+from gpu.recording.types import FailedAccess, TraceFinding, TraceLaunch
 from gpu.recording.validation import TABLES, validate_trace
 
-VERSION = 6
+VERSION = 7
 
 MAX_BYTES = 2**30
 """The largest file that is read, and the largest total size of the arrays in it, in bytes."""
@@ -239,9 +239,17 @@ def _launch_record(entry: dict[str, Any]) -> LaunchRecord:
     return LaunchRecord(**entry | {"findings": tuple(_build_finding(**each) for each in entry["findings"])})
 
 
-def _build_finding(event: int, finding: dict[str, Any]) -> TraceFinding:
+def _build_finding(event: int, finding: dict[str, Any], access: dict[str, Any] | None) -> TraceFinding:
     positions = tuple(SourcePosition(**position) for position in finding["positions"])
-    return TraceFinding(event, Finding(**finding | {"positions": positions, "threads": tuple(finding["threads"])}))
+    return TraceFinding(
+        event,
+        Finding(**finding | {"positions": positions, "threads": tuple(finding["threads"])}),
+        None if access is None else _build_failed_access(access),
+    )
+
+
+def _build_failed_access(entry: dict[str, Any]) -> FailedAccess:
+    return FailedAccess(**entry | {name: tuple(entry[name]) for name in ("offsets", "blocks", "threads")})
 
 
 def _build_launch(entry: dict[str, Any]) -> TraceLaunch:

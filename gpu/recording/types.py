@@ -158,14 +158,44 @@ class TraceNode:
 
 
 @dataclass(frozen=True)
+class FailedAccess:
+    """The access that ended a launch, with the lanes whose elements are out of bounds or misaligned.
+
+    Memory is unchanged, so that the access is not among those of its event.
+
+    Parameters
+    ----------
+    action : str
+        "read", "write" or "atomic".
+    memory : int
+        The number of the recorded memory.
+    size : int
+        The bytes that each lane accesses.
+    offsets : tuple of int
+        The first byte of each lane, counted from the beginning of the array; in shared memory, of the lane's block.
+    blocks, threads : tuple of int
+        The number of each lane's block in the grid, and of its thread in the block.
+    """
+
+    action: str
+    memory: int
+    size: int
+    offsets: tuple[int, ...]
+    blocks: tuple[int, ...]
+    threads: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class TraceFinding:
     """A finding of a checker, and the event of its first occurrence.
 
-    If the recording had ended by then, the event is the number of events in the trace.
+    If the recording had ended by then, the event is the number of events in the trace. `access` is the access that
+    ended the launch, if it is what the finding reports.
     """
 
     event: int
     finding: Finding
+    access: FailedAccess | None = None
 
 
 @dataclass(frozen=True)

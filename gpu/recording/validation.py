@@ -27,6 +27,7 @@ from gpu.recording.tables import (
     POINTER,
     REGISTER,
 )
+from gpu.recording.types import FailedAccess
 
 TABLES = {
     "events": EVENT,
@@ -90,7 +91,19 @@ def _check_launches(data: TraceData) -> None:
     _require((batches["blocks"] > 0).all(), "batches")
     ends = batches["first"].astype(np.int64) + batches["blocks"]
     _require((ends <= blocks[batches["launch"]]).all(), "batches")
-    _require(all(0 <= found.event <= len(data.events) for found in data.launch.findings), "findings")
+    for found in data.launch.findings:
+        _require(0 <= found.event <= len(data.events), "findings")
+        if found.access is not None:
+            _check_failed_access(data, found.access)
+
+
+def _check_failed_access(data: TraceData, access: FailedAccess) -> None:
+    lanes = len(access.offsets)
+    _require(access.action in ACTIONS and 0 <= access.memory < len(data.memories), "failed access")
+    _require(len(access.blocks) == len(access.threads) == lanes > 0 < access.size, "failed access")
+    _require(all(abs(offset) < 2**62 for offset in access.offsets), "failed access")
+    _require(min(access.blocks) >= 0 <= min(access.threads) and max(access.blocks) < MAX_THREADS, "failed access")
+    _require(max(access.threads) < MAX_THREADS_PER_BLOCK, "failed access")
 
 
 def _check_references(data: TraceData) -> None:

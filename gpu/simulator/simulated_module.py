@@ -235,7 +235,7 @@ class SimulatedModule:
             if not error.kind:
                 raise
             message = error.message
-            failure = (TraceFinding(recorder.running_event, build_error_finding(error)),)
+            failure = (TraceFinding(recorder.running_event, build_error_finding(error), recorder.failed_access),)
         source, file, defines = self._source
         macros = {key: str(value) for key, value in defines.items()}
         findings = (*finding_events.findings, *failure)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import LaunchError
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
@@ -159,6 +160,18 @@ class PlainValues:
         assert batch.observer is not None
         batch.observer.access(batch, access)
 
+    def report_failed_access(
+        self,
+        batch: RunningBatch,
+        address: PointerValue,
+        index: Any,
+        dtype: np.dtype[Any],
+        mask: LaneMask,
+        site: AccessSite,
+        count: int = 1,
+    ) -> None:
+        """Handle an access of `count` numbers per lane that raised an error; the default does nothing."""
+
     # Between lanes.
 
     def exchange(
@@ -298,14 +311,19 @@ def load(
     site : AccessSite
         The access in the source.
     """
-    access = _vector_access(batch, address, vector, mask, site)
+    try:
+        access = _vector_access(batch, address, vector, mask, site)
+        if access is not None:
+            with without_observer(batch):
+                plain = tuple(
+                    load_leaf(PLAIN, batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves
+                )
+    except LaunchError:
+        _report_failed_vector(values, batch, address, leaves, mask, site)
+        raise
     if access is None:
         return values.compose(
             [load_leaf(values, batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves]
-        )
-    with without_observer(batch):
-        plain = tuple(
-            load_leaf(PLAIN, batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves
         )
     return values.report_read(batch, replace(access, values=plain))
 
@@ -341,15 +359,20 @@ def store(
     site : AccessSite
         The access in the source.
     """
-    access = _vector_access(batch, address, vector, mask, site)
+    plain = values.strip(value)
+    try:
+        access = _vector_access(batch, address, vector, mask, site)
+        if access is not None:
+            with without_observer(batch):
+                for (at, leaf), part in zip(leaves, plain, strict=True):
+                    store_leaf(PLAIN, batch, _offset_address(address, at), None, leaf, part, mask, site)
+    except LaunchError:
+        _report_failed_vector(values, batch, address, leaves, mask, site)
+        raise
     if access is None:
         for (at, leaf), part in zip(leaves, values.parts(value), strict=True):
             store_leaf(values, batch, _offset_address(address, at), None, leaf, part, mask, site)
         return
-    plain = values.strip(value)
-    with without_observer(batch):
-        for (at, leaf), part in zip(leaves, plain, strict=True):
-            store_leaf(PLAIN, batch, _offset_address(address, at), None, leaf, part, mask, site)
     values.report_write(batch, replace(access, values=plain), value)
 
 
@@ -423,6 +446,14 @@ def _vector_access(
         return None
     memory, element = address.find_element(batch, vector, mask, site)  # tests the alignment before any access
     return Access(site, memory, element, vector, mask, None) if batch.observer is not None else None
+
+
+def _report_failed_vector(
+    values: PlainValues, batch: RunningBatch, address: PointerValue, leaves: Leaves, mask: LaneMask, site: AccessSite
+) -> None:
+    _, first = leaves[0]
+    assert isinstance(first, Scalar)
+    values.report_failed_access(batch, address, None, first.dtype, mask, site, len(leaves))
 
 
 def _offset_address(address: PointerValue, offset: int) -> PointerValue:

@@ -30,17 +30,19 @@ from gpu.recording.tables import (
     POINTER,
     REGISTER,
 )
-from gpu.recording.types import TraceLaunch
+from gpu.recording.types import FailedAccess, TraceLaunch
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
-from gpu.simulator.executor.state.memory import DeviceMemory, FlatMemory, LocalMemory
+from gpu.simulator.executor.state.memory import ClusterMemory, DeviceMemory, FlatMemory, LocalMemory
 from gpu.simulator.executor.state.observer import Access, IssuedStep, Observer
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.trace.recorded_memory import NO_NODE, RecordedMemory, shared_size
 from gpu.simulator.types import Pointer, Scalar, Type, leaves
 
 MAXIMUM_LANE_EVENTS = 20_000_000
+_MAX_FAILED_LANES = 1024
+"""The most lanes to record of an access that ended a launch."""
 MAX_NODES = 2**31 - 1
 """The upper limit of nodes, so that a node and the end of a range of nodes fit into int32."""
 
@@ -78,6 +80,7 @@ class Recorder(Observer):
         self._parents: dict[ChildLaunch, tuple[int, ...]] = {}
         self._parent: tuple[int, ...] = ()
         self.memories: list[RecordedMemory] = []
+        self.failed_access: FailedAccess | None = None
         # The nodes of the next stored value, one for each leaf; and those of loaded values, if requested.
         self.stored_nodes: tuple[Any, ...] = ()
         self.loaded_nodes: list[tuple[LaneMask, tuple[Any, ...]]] | None = None
@@ -542,6 +545,59 @@ class Recorder(Observer):
             value,
             part,
         )
+
+    def record_failed_access(
+        self,
+        batch: BlockBatch,
+        address: PointerValue,
+        index: Any,
+        dtype: np.dtype[Any],
+        mask: LaneMask,
+        action: str,
+        count: int,
+    ) -> None:
+        """Record the lanes of an access that raised an error, if their elements are out of bounds or misaligned.
+
+        Parameters
+        ----------
+        batch : BlockBatch
+            The batch of the lanes.
+        address : PointerValue
+            The pointer.
+        index : int, array or None
+            The distance from the pointer in elements; None for 0.
+        dtype : dtype
+            The type of the numbers that an element consists of.
+        mask : LaneMask
+            The lanes that access it.
+        action : str
+            "read", "write" or "atomic".
+        count : int
+            The numbers per element: more than 1 for a vector.
+        """
+        size = dtype.itemsize * count
+        for part, lanes in [] if self.stop_reason else address.split_by_memory(mask):
+            if part.memory is None or isinstance(part.memory, ClusterMemory):
+                continue
+            memory = self._recorded_memory(batch, part.memory)
+            start = np.asarray(select_active(part.offset, lanes), np.int64)
+            distance = np.asarray(0 if index is None else select_active(index, lanes)).astype(np.int64)
+            offsets = np.broadcast_to(start + distance * size, lanes.count)
+            is_wrong = (offsets < 0) | (offsets + size > memory.size) | (offsets % size != 0)
+            if is_wrong.any():
+                if memory.dtype is None:
+                    memory.dtype = dtype
+                wrong = np.flatnonzero(is_wrong)[:_MAX_FAILED_LANES]
+                blocks, threads = np.divmod(lanes.lanes[wrong], batch.geometry.lanes_per_block)
+                self.failed_access = FailedAccess(
+                    action,
+                    memory.number,
+                    size,
+                    tuple(offsets[wrong].tolist()),
+                    tuple((blocks + batch.first).tolist()),
+                    tuple(threads.tolist()),
+                )
+                return
 
     def record_atomic(self, batch: BlockBatch, op: str, operands: Sequence[Any], nodes: Sequence[Any], old: Any) -> Any:
         """Record an atomic operation, executed in lane order; return the nodes of the old values.

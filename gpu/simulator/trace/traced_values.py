@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import LaunchError
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
@@ -169,7 +170,11 @@ class TracedValues(PlainValues):
         site: AccessSite,
     ) -> TracedValue:
         loaded = self._recorder.loaded_nodes = []
-        value = address.load(batch, index, dtype, mask, site)
+        try:
+            value = address.load(batch, index, dtype, mask, site)
+        except LaunchError:
+            self.report_failed_access(batch, address, index, dtype, mask, site)
+            raise
         self._recorder.loaded_nodes = None
         node: Any = NO_NODE
         for number, (lanes, (each, *_)) in enumerate(loaded):  # several if lanes point into different memories
@@ -187,7 +192,11 @@ class TracedValues(PlainValues):
         site: AccessSite,
     ) -> None:
         self._recorder.stored_nodes = (value.node,)
-        address.store(batch, index, dtype, value.value, mask, site)
+        try:
+            address.store(batch, index, dtype, value.value, mask, site)
+        except LaunchError:
+            self.report_failed_access(batch, address, index, dtype, mask, site)
+            raise
 
     def atomic(
         self,
@@ -202,7 +211,11 @@ class TracedValues(PlainValues):
         used: bool,
     ) -> TracedValue:
         values, nodes = [operand.value for operand in operands], [operand.node for operand in operands]
-        old = address.atomic(batch, index, dtype, op, values, mask, site, True)
+        try:
+            old = address.atomic(batch, index, dtype, op, values, mask, site, True)
+        except LaunchError:
+            self.report_failed_access(batch, address, index, dtype, mask, site)
+            raise
         return TracedValue(old, self._recorder.record_atomic(batch, op, values, nodes, old))
 
     def report_read(self, batch: RunningBatch, access: Access) -> TracedValue:
@@ -210,6 +223,18 @@ class TracedValues(PlainValues):
         super().report_read(batch, access)
         self._recorder.loaded_nodes = None
         return TracedValue(access.values, loaded[0][1][: len(access.values)])
+
+    def report_failed_access(
+        self,
+        batch: RunningBatch,
+        address: PointerValue,
+        index: Any,
+        dtype: np.dtype[Any],
+        mask: LaneMask,
+        site: AccessSite,
+        count: int = 1,
+    ) -> None:
+        self._recorder.record_failed_access(batch, address, index, dtype, mask, site.action, count)
 
     def report_write(self, batch: RunningBatch, access: Access, value: TracedValue) -> None:
         self._recorder.stored_nodes = _leaf_nodes(value.node, len(value.value))

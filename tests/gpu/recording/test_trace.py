@@ -279,7 +279,7 @@ def test_another_version_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("manifest.json", json.dumps({**manifest, "version": 99}))
         archive.writestr("arrays.bin", arrays)
-    with pytest.raises(InputError, match="is a trace of version 99; this program reads version 6"):
+    with pytest.raises(InputError, match="is a trace of version 99; this program reads version 7"):
         Trace.load(tmp_path / "other.zip")
 
 

@@ -178,7 +178,7 @@ def test_what_is_no_version_is_refused(data: TraceData, version: object, tmp_pat
 
 @pytest.mark.parametrize("version", [1, 999])
 def test_another_version_is_named(data: TraceData, version: int, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"is a trace of version {version}; this program reads version 6"):
+    with pytest.raises(InputError, match=f"is a trace of version {version}; this program reads version 7"):
         load_trace(write_version(data, version, tmp_path))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from gpu.recording.trace import Trace
+from gpu.recording.types import FailedAccess
+from gpu.recording.validation import validate_trace
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.executor.test_schedule import KOGGE_STONE, SYNCS
@@ -117,3 +120,39 @@ def test_other_observers_see_the_same_launch() -> None:
         trace_kernel(KOGGE_STONE, defines=SYNCS, observers=[beside], schedule=schedule)
         assert beside.total() == alone.total()
         assert list(beside.per_line().values()) == list(alone.per_line().values())
+
+
+@pytest.mark.parametrize(
+    ("statement", "action", "size", "offsets", "threads"),
+    [
+        ("out[i] = in[i + 5];", "read", 4, (260, 264, 268, 272), (60, 61, 62, 63)),
+        ("out[i - 2] = 1;", "write", 4, (-8, -4), (0, 1)),
+        ("if (i > 61) atomicAdd(&out[i + 10], 1);", "atomic", 4, (288, 292), (62, 63)),
+        ("((float4 *)out)[i - 1] = make_float4(1, 1, 1, 1);", "write", 16, (-16, *range(256, 1008, 16)), None),
+        ("if (i == 7) *(int *)((char *)out + 2 * i) = 1;", "write", 4, (14,), (7,)),
+        ("__shared__ int s[32]; s[i] = i;", "write", 4, tuple(range(128, 256, 4)), tuple(range(32, 64))),
+    ],
+)
+def test_the_failed_access_has_all_lanes_that_are_wrong(statement, action, size, offsets, threads) -> None:
+    source = f"__global__ void k(const int *in, int *out) {{ int i = threadIdx.x; {statement} }}"
+    trace = SimulatedModule(source, Path("k.cu"), {}).trace(
+        "k", (1, 1, 1), (64, 1, 1), [np.zeros(260, np.uint8), np.zeros(256, np.uint8)]
+    )
+    access = trace.findings[-1].access
+    assert access is not None
+    assert (access.action, access.size, access.offsets) == (action, size, offsets)
+    assert access.threads == threads or threads is None
+    assert set(access.blocks) == {0}
+    name = "s" if "__shared__" in statement else "in" if action == "read" else "out"
+    assert trace.arrays[access.memory].name == name
+    validate_trace(trace.data)
+
+
+def test_a_failed_access_is_saved_and_a_wrong_one_is_rejected(tmp_path: Path) -> None:
+    trace = trace_kernel(last=90)
+    access = trace.findings[-1].access
+    assert access == FailedAccess("write", 1, 4, (95 * 4,), (0,), (5,))
+    for wrong in (replace(access, memory=9), replace(access, threads=()), replace(access, action="peek")):
+        findings = (replace(trace.findings[-1], access=wrong),)
+        with pytest.raises(ValueError, match="failed access"):
+            validate_trace(replace(trace.data, launch=replace(trace.data.launch, findings=findings)))
