@@ -64,8 +64,9 @@ class LaneGrid(QWidget):
         self.lanes, self.block, self.threads, self.followed = lanes, block, threads, followed
         if lanes is not None:
             active = np.flatnonzero((lanes.state[block] == ACTIVE).any(axis=1))
-            if active.size and not self.first_warp <= active[0] < self.first_warp + self.max_rows:
-                self.first_warp = int(active[0])
+            warp = followed // WARP if followed >= 0 else int(active[0]) if active.size else self.first_warp
+            if not self.first_warp <= warp < self.first_warp + self.max_rows:
+                self.first_warp = warp
             self.first_warp = min(self.first_warp, max(0, lanes.state.shape[1] - self.max_rows))
         if rows != self.rows:
             self.updateGeometry()

@@ -81,3 +81,13 @@ def test_what_is_told_of_a_moment_is_what_its_last_statement_found(tmp_path, rec
         np.testing.assert_array_equal(told.state, every.lanes_at(moment - 1).state)
         mine = recording.launches[0].trace.events[moment - 1].lanes
         assert np.flatnonzero(told.state[0].reshape(-1) == LaneState.ACTIVE).tolist() == mine.tolist()
+
+
+@pytest.mark.parametrize("thread", [220, 30])
+def test_the_warp_of_the_followed_thread_is_visible(grid, thread):
+    lanes = LaneStates(record_launch(LEAVING, [np.zeros(256, np.int32)], block=256)).lanes_at(0)
+    for followed in (250 - thread, thread):
+        grid.show_lanes(lanes, 0, 256, followed)
+        assert grid.first_warp <= followed // 32 < grid.first_warp + grid.rows
+    grid.show_lanes(lanes, 0, 256, -1)
+    assert grid.first_warp == 0
