@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gpu.recording.recording import Recording
 from gpu.stepping.dataflow.dataflow import Dataflow
+from gpu.stepping.findings import LocatedFinding, locate_findings
 from gpu.stepping.launch_tree import Grid, build_launch_tree
 from gpu.stepping.moment.lanes import LaneStates
 from gpu.stepping.moment.traffic import find_max_address_count
@@ -31,6 +32,8 @@ class DerivedData:
         The launches by the host and by kernels.
     races : tuple of Race
         The elements that threads race for.
+    findings : tuple of LocatedFinding
+        The findings with their threads and elements.
     """
 
     recording: Recording
@@ -42,6 +45,7 @@ class DerivedData:
     max_address_count: int
     grids: tuple[Grid, ...]
     races: tuple[Race, ...]
+    findings: tuple[LocatedFinding, ...]
 
 
 def derive_data(recording: Recording) -> DerivedData:
@@ -50,4 +54,5 @@ def derive_data(recording: Recording) -> DerivedData:
     return DerivedData(
         recording, dataflow, LaneStates(recording), Tally(recording), find_segments(dataflow), find_phases(recording),
         find_max_address_count(recording), build_launch_tree(recording), find_races(recording),
+        locate_findings(recording),
     )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,11 +11,11 @@ from gpu.base.findings import Finding
 from gpu.base.warp import WARP
 from gpu.recording.recording import LaunchSpan, Recording
 from gpu.recording.trace import Trace
+from gpu.stepping.findings import parse_thread
 from gpu.stepping.moment.array_accesses import ArrayAccess, find_array_accesses
 
 _MAXIMUM_EVENTS = 1000
 """The most events to search for the earlier access."""
-_THREAD = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def _find_finding_races(launch: LaunchSpan, event: int, finding: Finding) -> Ite
     trace = launch.trace
     if len(finding.threads) != 2 or len(finding.positions) != 2 or not 0 <= event < len(trace.events):
         return
-    first, second = (_parse_thread(trace, event, text) for text in finding.threads)
+    first, second = (parse_thread(trace, event, text) for text in finding.threads)
     if first is None or second is None:
         return
     later_accesses = find_array_accesses(trace, event)
@@ -150,14 +149,3 @@ def _find_thread_elements(touched_elements: ArrayAccess, thread: tuple[int, int]
     is_thread = (touched_elements.blocks == thread[0]) & (touched_elements.threads == thread[1])
     elements: list[int] = touched_elements.elements[is_thread].tolist()
     return elements
-
-
-def _parse_thread(trace: Trace, event: int, text: str) -> tuple[int, int] | None:
-    """Return the block and thread numbers of a thread's description, in the launch of an event."""
-    match = _THREAD.fullmatch(text)
-    if match is None:
-        return None
-    launch = trace.lanes.launch(int(trace.data.events["batch"][event]))
-    x, y, z, column, row, layer = map(int, match.groups())
-    (wide, high, _), (columns, rows, _) = launch.block, launch.grid
-    return column + columns * (row + rows * layer), x + wide * (y + high * z)

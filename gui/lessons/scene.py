@@ -111,7 +111,8 @@ class LessonStepTab(StepTab):
         self.panes.timeline.open(models.segments, findings, names, models.phases.intervals)
         self.panes.timeline.show_moment(self.player.moment)
         self.panes.verdict.clear()
-        self.panes.flow.show_races({} if self._hides_answer else models.racing_cells)
+        self.panes.flow.show_findings({} if self._hides_answer else models.finding_cells)
+        self.panes.arrays.set_findings_visible(not self._hides_answer)
         if not self._hides_answer:
             self.panes.verdict.show_recording(recording)
         self._mark_findings()
@@ -153,8 +154,19 @@ class LessonStepTab(StepTab):
         self.source.show_source(self.steppable.file, self.steppable.kernel)
         self._show_findings(models)
         self.player.go_to(min(self._moment, self.player.end))
+        if not self._hides_answer:
+            self._follow_faulty_thread(models)
         self._show_moment(self.player.moment)
         self.scene_shown.emit()
+
+    def _show_first_finding(self, models: RecordingModels) -> None:
+        """Do nothing: a scene begins at its own moment."""
+
+    def _follow_faulty_thread(self, models: RecordingModels) -> None:
+        """Follow the thread of a finding at the scene's moment, such as the failure of a submission."""
+        at_moment = (found for found in models.findings if found.moment + 1 == self.player.moment)
+        self.followed = next((found.thread for found in at_moment), None)
+        self.panes.flow.follow_thread(self.followed)
 
     def _emit_element(self, number: int, element: int) -> None:
         if self.models is not None:

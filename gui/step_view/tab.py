@@ -301,7 +301,8 @@ class StepTab(QWidget):
     def _receive_recording(self, request: StepRequest, models: RecordingModels) -> None:
         if self.steppable != self._requested_steppable:
             return  # the program changed while this was recorded
-        moment = self.player.moment if self._recorded_steppable == self.steppable and self.models is not None else 0
+        before = self.models if self._recorded_steppable == self.steppable else None
+        moment = self.player.moment if before is not None else 0
         self._recorded_steppable = self.steppable
         self.request, self.models, self.followed = request, models, None
         self._describe_settings()
@@ -319,13 +320,14 @@ class StepTab(QWidget):
         self.panes.kinds.buttons["Side by side"].setVisible(bool(self.steppable.other_variants))
         is_missing = {"Launches": not models.has_child_launches, "Tiles": not models.has_tile_products}
         if self._selected_picture is None or is_missing.get(self._selected_picture, False):
-            self.panes.kinds.choose(
-                "Launches" if models.has_child_launches else "Arrays" if models.two_dimensional else "Flow"
-            )
+            shows_arrays = models.two_dimensional or models.has_outside_elements
+            self.panes.kinds.choose("Launches" if models.has_child_launches else "Arrays" if shows_arrays else "Flow")
             self._selected_picture = None
         self._select_picture()
-        self.panes.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
-        self.panes.flow.show_races(models.racing_cells)
+        self.panes.flow.open(
+            models.layout, models.warps, several_blocks=models.several_blocks, failed=bool(recording.failure)
+        )
+        self.panes.flow.show_findings(models.finding_cells)
         self._show_symbols()
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
@@ -343,6 +345,16 @@ class StepTab(QWidget):
         write_to_show, self._write_request = self._write_request, None
         if write_to_show is not None:
             self._go_to_write(write_to_show, models)
+        elif models.findings and _is_finding_new(models, before, moment):
+            self._show_first_finding(models)
+
+    def _show_first_finding(self, models: RecordingModels) -> None:
+        """Go to the first finding, and follow its thread."""
+        found = models.findings[0]
+        self.followed = found.thread
+        self.panes.flow.follow_thread(self.followed)
+        self.player.go_to(min(found.moment + 1, self.player.end))
+        self._show_moment(self.player.moment)  # if the moment has not changed, but the followed thread has
 
     def _go_to_write(self, request: StepWriter, models: RecordingModels) -> None:
         """Go to the write of an element, or of a similar one in a smaller run, and follow its thread; or to the end."""
@@ -744,3 +756,13 @@ def _describe_block(request: StepRequest | None) -> str:
     writer = request.writer
     blocks = writer.grid[0] * writer.grid[1] * writer.grid[2]
     return f"From Run: {writer.kernel}, block {writer.block_number} of {blocks}"
+
+
+def _is_finding_new(models: RecordingModels, before: RecordingModels | None, moment: int) -> bool:
+    """Return whether the recording before did not have the same findings, or its first one was visible at a moment."""
+    if before is None or not before.findings:
+        return True
+    found, found_before = (
+        {(each.finding.kind, each.finding.positions) for each in every.findings} for every in (models, before)
+    )
+    return found != found_before or moment == before.findings[0].moment + 1

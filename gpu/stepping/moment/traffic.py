@@ -141,9 +141,13 @@ class AccessTraffic:
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """The memory traffic of an event, access by access in execution order."""
+    """The memory traffic of an event, access by access in execution order.
+
+    `failed` is whether an access of the event ended the launch, which is not among `accesses`.
+    """
 
     accesses: tuple[AccessTraffic, ...]
+    failed: bool = False
 
     @property
     def sectors(self) -> int:
@@ -182,9 +186,8 @@ class Traffic:
     @property
     def summary(self) -> str:
         """A text such as "shared: 2 reads, 1 write, bank conflicts 0"."""
-        return " · ".join(
-            part for space in ("global", "shared", "local", "constant") if (part := self._space_summary(space))
-        )
+        parts = [self._space_summary(space) for space in ("global", "shared", "local", "constant")]
+        return " · ".join(filter(None, [*parts, "invalid access" if self.failed else ""]))
 
     def _space_summary(self, space: str) -> str:
         accesses = [access for access in self.accesses if access.space == space]
@@ -244,7 +247,9 @@ def traffic_at(recording: Recording, moment: int) -> Traffic:
     launch, event = recording.locate_moment(moment)
     first, last = np.searchsorted(launch.trace.data.accesses["event"], [event, event + 1])
     measured = count_traffic(launch.trace, int(first), int(last))
-    return Traffic(tuple(_build_access_traffic(launch.trace, measured, number) for number in range(measured.rows.size)))
+    accesses = tuple(_build_access_traffic(launch.trace, measured, number) for number in range(measured.rows.size))
+    failed = any(found.event == event and found.access is not None for found in launch.trace.findings)
+    return Traffic(accesses, failed)
 
 
 def find_max_address_count(recording: Recording) -> int:

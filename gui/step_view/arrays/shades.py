@@ -144,5 +144,6 @@ def _compute_colors(panel: Panel, share: Array) -> Array:
     parts = (dark + share[..., np.newaxis] * (light - dark)).astype(np.uint32)
     rgb = np.uint32(0xFF000000) | parts[..., 0] << 16 | parts[..., 1] << 8 | parts[..., 2]
     rgb[~panel.has_value] = mix_colors(look().theme.border, look().theme.surface, 0.35).rgb()
+    rgb[~panel.is_inside.reshape(panel.shape)] = QColor(look().theme.surface).rgb()
     colors: Array = rgb.astype(np.uint32)
     return colors

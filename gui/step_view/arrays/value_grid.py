@@ -81,6 +81,7 @@ class ValueGrid:
             )
         if marks:
             self._paint_values(painter, panel, corner, marks)
+            self._paint_outside(painter, panel, corner, marks)
 
     def _repaint_cells(self, panel: Panel, changed: Array) -> None:
         painter = QPainter(self._picture)
@@ -124,6 +125,17 @@ class ValueGrid:
             painter.setPen(QColor(color))
             shown_texts = format_values(panel.values.reshape(-1)[cells], self._max_characters)
             for cell, text in zip(cells.tolist(), shown_texts, strict=True):
+                row, column = divmod(cell, self.shape[1])
+                box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
+                self._lettering.paint_centered(painter, box, text)
+
+    def _paint_outside(self, painter: QPainter, panel: Panel, at: QPointF, marks: Sequence[Mark]) -> None:
+        """Paint the indices of marked elements out of bounds, which have no values, where they fit."""
+        marked = np.concatenate([mark.cells for mark in marks])
+        painter.setPen(QColor(look().theme.text))
+        for cell, element in zip(panel.outside_cells.tolist(), panel.outside, strict=True):
+            text = f"[{element}]"
+            if cell in marked and len(text) <= self._max_characters:
                 row, column = divmod(cell, self.shape[1])
                 box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
                 self._lettering.paint_centered(painter, box, text)

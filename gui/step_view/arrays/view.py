@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,10 @@ from gui.step_view.arrays.shades import Mark
 from gui.step_view.arrays.tinted_grid import TintedGrid
 from gui.step_view.arrays.value_grid import MIN_READABLE_CELL, ValueGrid
 from gui.step_view.dataflow.descriptions import describe_race
+from gui.widgets.basic import wrap_tip
 
 if TYPE_CHECKING:
+    from gpu.stepping.findings import FaultyElements, LocatedFinding
     from gpu.stepping.races import Race
     from gui.step_view.recording.models import RecordingModels
 
@@ -94,6 +96,9 @@ class MemoryView(QWidget):
         self.panels: list[Panel] = []
         # Races of the current launch, by array number and element.
         self._races: dict[tuple[int, int], Race] = {}
+        # Findings of the current launch with faulty elements.
+        self._findings: list[LocatedFinding] = []
+        self._findings_visible = True
         self.touches: list[ArrayAccess] = []
         self.updates_when_hidden = False
         self._highlighted: tuple[PickedElements, ...] = ()
@@ -116,7 +121,9 @@ class MemoryView(QWidget):
             return
         launch, event = self.models.recording.locate_moment(max(moment - 1, 0))
         trace = launch.trace
-        self._races = {(race.array, race.element): race for race in self.models.races if race.launch == launch.number}
+        races, findings = (self.models.races, self.models.findings) if self._findings_visible else ((), ())
+        self._races = {(race.array, race.element): race for race in races if race.launch == launch.number}
+        self._findings = [each for each in findings if each.faulty and each.launch == launch.number]
         self.touches = find_array_accesses(trace, event) if moment else []
         step = min(event + 1, len(trace.events)) if moment else 0
         if launch.number not in self._initialized:
@@ -124,12 +131,25 @@ class MemoryView(QWidget):
             # The final values determine the range of shades, so that a shade means the same at every step.
             for panel in build_panels(trace, launch.shapes, len(trace.events), block, [], before):
                 self._extend_range(launch.number, panel)
-        visible = build_panels(trace, launch.shapes, step, block, self.touches, self._initialized[launch.number])
+        # The cells of elements out of bounds exist from the start, so that no step moves the arrays.
+        outside = {
+            each.faulty.array: each.faulty.find_outside(trace.arrays[each.faulty.array].count)
+            for each in self._findings
+            if each.faulty is not None
+        }
+        visible = build_panels(
+            trace, launch.shapes, step, block, self.touches, self._initialized[launch.number], outside
+        )
         wrap = _find_best_wrap(*self._shelf_arguments(visible))
         self.panels = [panel.wrap_rows(wrap) for panel in visible]
         for panel in self.panels:
             self._extend_range(launch.number, panel)
         self.update()
+
+    def set_findings_visible(self, visible: bool) -> None:
+        """Show or hide the marks of findings."""
+        self._findings_visible = visible
+        self.show_moment(self.moment, self.block, self.followed)
 
     def _extend_range(self, launch: int, panel: Panel) -> None:
         """Extend an array's range of shades to its minimum and maximum so far."""
@@ -165,7 +185,7 @@ class MemoryView(QWidget):
         """Return the arguments of `_pack_shelves`: shapes, title widths, and the available space."""
         shapes = tuple(panel.shape for panel in visible_panels)
         measure = QFontMetrics(self._title_font()).horizontalAdvance
-        titles = tuple(measure(panel.title) for panel in visible_panels)
+        titles = tuple(measure(panel.title + self._describe_outside(panel)) for panel in visible_panels)
         return shapes, titles, self.width(), self.height(), self._title_height()
 
     def _title_font(self) -> QFont:
@@ -182,10 +202,15 @@ class MemoryView(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         cell, places = self._arrange_grids()
         launch = self.models.recording.locate_moment(max(self.moment - 1, 0))[0].number
-        painter.setPen(QColor(look().theme.muted))
         painter.setFont(self._title_font())
         for panel, (x, y) in zip(self.panels, places, strict=True):
-            painter.drawText(QPointF(x, y + look().px(13)), panel.title)
+            at = QPointF(x, y + look().px(13))
+            painter.setPen(QColor(look().theme.muted))
+            painter.drawText(at, panel.title)
+            if self._finding_at(panel, panel.outside):
+                painter.setPen(QColor(look().theme.bad))
+                offset = QPointF(painter.fontMetrics().horizontalAdvance(panel.title), 0)
+                painter.drawText(at + offset, self._describe_outside(panel))
         for panel, (x, y) in zip(self.panels, places, strict=True):
             at = QPointF(x, y + self._title_height())
             marks = self._build_marks(panel, self.models.warps[launch])
@@ -226,7 +251,26 @@ class MemoryView(QWidget):
         racing = [place for place in places if place >= 0 and self._race_at(panel, place)]
         if racing:
             marks.append(Mark(np.array(racing), QColor(look().theme.bad), strong=True, writes=False))
+        return marks + self._build_finding_marks(panel)
+
+    def _build_finding_marks(self, panel: Panel) -> list[Mark]:
+        """Return the marks on elements with a finding; those of the followed thread, or out of bounds, are filled."""
+        marks = []
+        for _, faulty in self._find_faulty(panel):
+            places = panel.find_cells(np.array(faulty.elements, np.int64))
+            is_followed = np.array([thread == self.followed for thread in faulty.threads])
+            is_filled = is_followed if is_followed.any() else ~panel.is_inside[places]
+            for filled in (False, True):
+                cells = np.unique(places[(places >= 0) & (is_filled == filled)])
+                if cells.size:
+                    marks.append(Mark(cells, QColor(look().theme.bad), strong=True, writes=filled))
         return marks
+
+    def _find_faulty(self, panel: Panel) -> Iterator[tuple[LocatedFinding, FaultyElements]]:
+        """Yield the findings about elements of a panel's array that have happened by the current moment."""
+        for each in self._findings:
+            if each.faulty is not None and each.faulty.array == panel.number and each.moment < self.moment:
+                yield each, each.faulty
 
     def _build_highlight_marks(self, panel: Panel) -> list[Mark]:
         marks: list[Mark] = []
@@ -247,8 +291,22 @@ class MemoryView(QWidget):
 
     def _race_at(self, panel: Panel, cell: int) -> Race | None:
         """Return the race for a cell, if it has happened by the current moment."""
-        race = self._races.get((panel.number, panel.element_at(cell)))
+        element = panel.element_at(cell)
+        race = self._races.get((panel.number, element)) if element is not None else None
         return race if race is not None and race.second.moment < self.moment else None
+
+    def _finding_at(self, panel: Panel, elements: Collection[int | None]) -> LocatedFinding | None:
+        """Return the finding for any of some elements of a panel, if it has happened by the current moment."""
+        found = (each for each, faulty in self._find_faulty(panel) if set(elements).intersection(faulty.elements))
+        return next(found, None)
+
+    @staticmethod
+    def _describe_outside(panel: Panel) -> str:
+        """Return the addition to the title of a panel with elements out of bounds, such as "  [16] out of bounds"."""
+        if not panel.outside:
+            return ""
+        first, last = panel.outside[0], panel.outside[-1]
+        return f"  [{first}]{f' to [{last}]' if last > first else ''} out of bounds"
 
     # --- mouse
 
@@ -265,9 +323,13 @@ class MemoryView(QWidget):
         return None
 
     def _value_at(self, point: QPointF) -> tuple[Panel, int] | None:
-        """Return the panel and cell under a point, if the cell has a value."""
+        """Return the panel and cell under a point, if the cell has a value or a finding."""
         hit = self._element_at(point)
-        return hit if hit is not None and hit[0].has_value.reshape(-1)[hit[1]] else None
+        if hit is None:
+            return None
+        panel, cell = hit
+        has_finding = self._finding_at(panel, [panel.element_at(cell)]) is not None
+        return hit if has_finding or panel.has_value.reshape(-1)[cell] else None
 
     def box_at(self, point: QPointF) -> QRectF | None:
         """Return the box of the cell under a point, or None."""
@@ -286,8 +348,9 @@ class MemoryView(QWidget):
             QToolTip.hideText()
             return
         panel, cell = hit
-        value = format_value(panel.values.reshape(-1)[cell].item())
-        lines = [f"{panel.title.split()[0]}{panel.format_index(cell)} = {value}"]
+        lines = [f"{panel.title.split()[0]}{panel.format_index(cell)}"]
+        if panel.has_value.reshape(-1)[cell]:
+            lines[0] += f" = {format_value(panel.values.reshape(-1)[cell].item())}"
         for touch in self.touches:
             if touch.array_number == panel.number:
                 hits = np.flatnonzero(touch.elements == panel.element_at(cell))
@@ -300,6 +363,8 @@ class MemoryView(QWidget):
                     lines.append(f"{'written' if touch.is_write else 'read'} by {by_threads}{more}")
         if (race := self._race_at(panel, cell)) is not None:
             lines.append(describe_race(race, several_blocks=self.models.several_blocks))
+        if (found := self._finding_at(panel, [panel.element_at(cell)])) is not None:
+            lines.append(wrap_tip(found.finding.message))
         QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
@@ -308,7 +373,14 @@ class MemoryView(QWidget):
         if hit is None:
             return
         panel, cell = hit
-        self.element_clicked.emit(panel.number, panel.element_at(cell))
+        element = panel.element_at(cell)
+        if element is None:
+            return
+        found = self._finding_at(panel, [element])
+        if found is not None and found.faulty is not None:
+            self.thread_clicked.emit(*found.faulty.threads[found.faulty.elements.index(element)])
+            return
+        self.element_clicked.emit(panel.number, element)
         for touch in sorted(self.touches, key=lambda touch: not touch.is_write):
             hits = np.flatnonzero(touch.elements == panel.element_at(cell))
             if touch.array_number == panel.number and hits.size:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
@@ -14,13 +13,11 @@ from PyQt6.QtGui import QColor, QPainter
 
 from gui.painting.pixmaps import MAX_PAINTING_S
 from gui.painting.theme import look
+from gui.step_view.dataflow.descriptions import CellFinding
 from gui.step_view.dataflow.flow_painter import FlowPainter
 from gui.step_view.dataflow.highlights import HighlightPictures
 from gui.step_view.dataflow.tiles import Tiles
 from gui.step_view.dataflow.viewport import TILE, Cell, Viewport
-
-if TYPE_CHECKING:
-    from gpu.stepping.races import Race
 
 _MAX_HIGHLIGHT_SHARE = 4
 """Maximum size of a cached picture of a moment's operations, relative to the view."""
@@ -40,15 +37,15 @@ class Marks:
         Block and thread that is followed.
     difference : Cell or None
         A cell with another value in another schedule.
-    racing : mapping
-        Cells with a race, highlighted from the second access on.
+    findings : mapping
+        Cells with a finding, highlighted from the event that shows it.
     """
 
     selected: Cell | None = None
     highlighted: dict[int, list[int]] = field(default_factory=dict)
     followed: tuple[int, int] | None = None
     difference: Cell | None = None
-    racing: Mapping[Cell, Race] = field(default_factory=dict)
+    findings: Mapping[Cell, CellFinding] = field(default_factory=dict)
 
 
 class Canvas:
@@ -64,15 +61,15 @@ class Canvas:
     def __init__(self, viewport: Viewport, *, complete_frames: bool) -> None:
         self._viewport, self._complete_frames = viewport, complete_frames
         self._warps: Sequence[int] = (1,)
-        self._several_blocks = False
+        self._several_blocks = self._failed = False
         self._flow: FlowPainter | None = None
         self._ratio = 1.0
         self._tiles: Tiles | None = None
         self._highlights: HighlightPictures | None = None
 
-    def open(self, warps: Sequence[int], *, several_blocks: bool) -> None:
-        """Prepare for the viewport's new dataflow; `warps` is the number of warps per block of each launch."""
-        self._warps, self._several_blocks = warps, several_blocks
+    def open(self, warps: Sequence[int], *, several_blocks: bool, failed: bool) -> None:
+        """Prepare for the viewport's new dataflow; the parameters are those of `FlowView.open`."""
+        self._warps, self._several_blocks, self._failed = warps, several_blocks, failed
 
     @property
     def flow(self) -> FlowPainter:
@@ -115,7 +112,8 @@ class Canvas:
             painter.setPen(QColor(look().theme.muted))
             if port.layout is not None:
                 box = QRectF(0, 0, width, height)
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "No operation on data was recorded.")
+                text = "No operation on data was recorded" + (" before the error: see Arrays." if self._failed else ".")
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
             return True
         flow, tiles, bright = self._picture_caches(ratio)
         origin, sizes, rows = port.origin(), port.sizes, port.rows_in_view(port.offset)
@@ -151,8 +149,8 @@ class Canvas:
 
     @staticmethod
     def _paint_marks(painter: QPainter, flow: FlowPainter, rows: range, moment: int, marks: Marks) -> None:
-        for (place, cell), race in marks.racing.items():
-            if place in rows and race.second.moment < moment:
+        for (place, cell), found in marks.findings.items():
+            if place in rows and found.moment < moment:
                 flow.paint_warning_frame(painter, place, cell)
         if marks.difference is not None:
             flow.paint_warning_frame(painter, *marks.difference)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gui.painting.values import format_value, thread_name
@@ -10,6 +11,14 @@ from gui.step_view.dataflow.layout import DataflowLayout
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.rows import Row
     from gpu.stepping.races import Race
+
+
+@dataclass(frozen=True)
+class CellFinding:
+    """A finding about a cell: the event that shows it, and its description."""
+
+    moment: int
+    text: str
 
 
 def row_title(row: Row) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
@@ -12,12 +11,10 @@ from PyQt6.QtWidgets import QToolTip, QWidget
 from gui.qt.events import is_event_type
 from gui.qt.timers import create_repeating_timer, create_single_shot_timer
 from gui.step_view.dataflow.canvas import Canvas, Marks
-from gui.step_view.dataflow.descriptions import describe_cell, describe_race
+from gui.step_view.dataflow.descriptions import CellFinding, describe_cell
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.viewport import Cell, Viewport
-
-if TYPE_CHECKING:
-    from gpu.stepping.races import Race
+from gui.widgets.basic import wrap_tip
 
 _GLIDE_MS = 16
 _MAX_COLUMN_WIDTH, _MAX_FILM_COLUMN_WIDTH = 64, 72
@@ -62,10 +59,24 @@ class FlowView(QWidget):
 
     # --- contents
 
-    def open(self, layout: DataflowLayout | None, warps: Sequence[int], *, several_blocks: bool) -> None:
-        """Set the dataflow and go to its start; `warps` is the number of warps per block of each launch."""
+    def open(
+        self, layout: DataflowLayout | None, warps: Sequence[int], *, several_blocks: bool, failed: bool = False
+    ) -> None:
+        """Set the dataflow and go to its start.
+
+        Parameters
+        ----------
+        layout : DataflowLayout or None
+            The dataflow.
+        warps : sequence of int
+            The number of warps per block of each launch.
+        several_blocks : bool
+            Whether any launch has several blocks.
+        failed : bool
+            Whether an error ended the recording.
+        """
         self.moment, self.marks, self._several_blocks = 0, Marks(), several_blocks
-        self.canvas.open(warps, several_blocks=several_blocks)
+        self.canvas.open(warps, several_blocks=several_blocks, failed=failed)
         self.viewport.open(layout)
         self._update_view()
 
@@ -99,9 +110,9 @@ class FlowView(QWidget):
         self.marks.difference = cell
         self.update()
 
-    def show_races(self, races: Mapping[Cell, Race]) -> None:
-        """Mark the cells with races."""
-        self.marks.racing = races
+    def show_findings(self, findings: Mapping[Cell, CellFinding]) -> None:
+        """Mark the cells with findings."""
+        self.marks.findings = findings
         self.update()
 
     def follow_thread(self, thread: tuple[int, int] | None) -> None:
@@ -187,8 +198,8 @@ class FlowView(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor if cell else Qt.CursorShape.ArrowCursor)
         if cell and self.viewport.layout is not None:
             text = describe_cell(self.viewport.layout, cell, several_blocks=self._several_blocks)
-            if (race := self.marks.racing.get(cell)) is not None and race.second.moment < self.moment:
-                text += f"\n{describe_race(race, several_blocks=self._several_blocks)}"
+            if (found := self.marks.findings.get(cell)) is not None and found.moment < self.moment:
+                text += f"\n{wrap_tip(found.text)}"
             QToolTip.showText(event.globalPosition().toPoint(), text, self)
         else:
             QToolTip.hideText()

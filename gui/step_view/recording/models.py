@@ -12,10 +12,12 @@ import numpy as np
 from gpu.base.errors import LockstepError
 from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array, CountedText
+from gui.step_view.dataflow.descriptions import CellFinding, describe_race
 from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:
     from gpu.recording.recording import Recording
+    from gpu.stepping.findings import LocatedFinding
     from gpu.stepping.launch_tree import Grid
     from gpu.stepping.moment.lanes import LaneStates
     from gpu.stepping.phases import Phases
@@ -50,6 +52,8 @@ class RecordingModels:
         Launches of the host, and child launches.
     races : tuple of Race
         Races for elements.
+    findings : tuple of LocatedFinding
+        Findings with their threads and elements.
     """
 
     recording: Recording
@@ -63,6 +67,7 @@ class RecordingModels:
     addresses: int
     grids: tuple[Grid, ...]
     races: tuple[Race, ...]
+    findings: tuple[LocatedFinding, ...]
 
     @property
     def has_child_launches(self) -> bool:
@@ -114,13 +119,65 @@ class RecordingModels:
                     races.setdefault(cell, race)
         return races
 
+    @cached_property
+    def finding_cells(self) -> dict[tuple[int, int], CellFinding]:
+        """Return the findings by the row and cell of the dataflow that they are about."""
+        cells = {
+            cell: CellFinding(race.second.moment, describe_race(race, several_blocks=self.several_blocks))
+            for cell, race in self.racing_cells.items()
+        }
+        for found in self.findings:
+            about = [self._find_faulty_cell(found), self._find_written_cell(found)]
+            cell = next((each for each in about if each is not None), None)
+            if cell is not None:
+                cells.setdefault(cell, CellFinding(found.moment, found.finding.message))
+        return cells
+
+    def _find_faulty_cell(self, found: LocatedFinding) -> tuple[int, int] | None:
+        """Return the row and cell with the element that a finding's thread accesses."""
+        faulty = found.faulty
+        if faulty is None or found.thread not in faulty.threads:
+            return None
+        element = faulty.elements[faulty.threads.index(found.thread)]
+        return self.layout.dataflow.cell_at(found.moment + 1, faulty.name, element, block=faulty.block)
+
+    def _find_written_cell(self, found: LocatedFinding) -> tuple[int, int] | None:
+        """Return the row and cell with the element that a finding's thread writes in its event."""
+        from gpu.stepping.moment.array_accesses import find_array_accesses
+
+        if found.thread is None:
+            return None
+        launch, event = self.recording.locate_moment(found.moment)
+        block, thread = found.thread
+        for access in find_array_accesses(launch.trace, event):
+            own = access.elements[(access.blocks == block) & (access.threads == thread)]
+            if access.is_write and own.size:
+                name = launch.trace.arrays[access.array_number].name
+                return self.layout.dataflow.cell_at(found.moment + 1, name, int(own[0]), block=block)
+        return None
+
+    @property
+    def has_outside_elements(self) -> bool:
+        """Return whether an access ended a launch because it is out of an array's bounds."""
+        return any(
+            found.faulty is not None
+            and found.faulty.find_outside(self.recording.launches[found.launch].trace.arrays[found.faulty.array].count)
+            for found in self.findings
+        )
+
     def initialized_arrays(self, launch: int) -> frozenset[str]:
         """Return the names of the arrays that had values when a launch began."""
         before = {number for each in self.recording.launches[:launch] for number in each.buffers if number is not None}
         launched = self.recording.launches[launch]
         names = {array.name for array in launched.trace.arrays if launched.buffers[array.number] in before}
         read = {row.storage.name for row in self.layout.rows if row.launch == launch and not row.computed.any()}
-        return frozenset(names | read)
+        # An access that ended the launch is in no row.
+        failed = {
+            each.faulty.name
+            for each in self.findings
+            if each.launch == launch and each.faulty is not None and each.faulty.is_input
+        }
+        return frozenset(names | read | failed)
 
     def next_execution(self, file: str, line: int, moment: int) -> int | None:
         """Return the moment after a line's next execution, or its first execution if there is no later one."""
@@ -176,5 +233,5 @@ def build_models(recording: Recording) -> RecordingModels:
     files = tuple(position.file for position in positions)
     return RecordingModels(
         recording, DataflowLayout(derived.dataflow), derived.lanes, derived.tally, lines, files, derived.segments,
-        derived.phases, derived.max_address_count, derived.grids, derived.races,
+        derived.phases, derived.max_address_count, derived.grids, derived.races, derived.findings,
     )  # fmt: skip

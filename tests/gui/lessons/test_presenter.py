@@ -274,6 +274,11 @@ def test_a_task_is_judged_and_its_failing_input_seen(student, lesson):
     moment, finding = page.step.models.recording.findings[0]
     assert page.step.player.moment == min(moment + 1, page.step.player.end)
     assert finding.kind == "out-of-bounds"
+    (found,) = page.step.models.findings
+    assert page.step.followed == found.thread
+    assert found.faulty.elements
+    assert page.step.panes.kinds.chosen == "Arrays"
+    assert [panel.outside for panel in page.step.panes.arrays.panels if panel.outside] == [found.faulty.elements]
     assert "i <= n" in page.step.source.code.kernel_document.text
     student.press(Key.Key_F2)  # that key is Run's, which a lesson has not
     assert page.stepping
