@@ -125,8 +125,6 @@ class TaskEditor(QWidget):
         if self.task is None or text != self.text:
             return
         self.visible_pane.sources.show_run(self.task.file, {self.task.file: text}, judgment.check.diagnostics)
-        if judgment.check.diagnostics:
-            self.visible_pane.go_to_next_problem()
 
     def focus_first(self) -> None:
         """Give the editor the keyboard focus."""

@@ -301,6 +301,16 @@ def test_what_does_not_compile_is_marked_at_its_line(student, lesson):
     assert not student.task.show_failure_button.isVisible()
 
 
+def test_a_test_leaves_the_text_cursor_where_the_student_types(student, lesson):
+    go_to_step(student, 1)
+    student.write_text(KERNEL.replace("i < n", "i <= n"))
+    code = student.lesson_page.writing.source.code
+    QTest.keyClick(code, Key.Key_Home, CTRL)
+    student.grade()
+    assert [problem.line for problem in code.problems] == [4]
+    assert code.textCursor().position() == 0
+
+
 def test_judging_is_stopped(student, lesson):
     go_to_step(student, 1)
     host = student.side()
