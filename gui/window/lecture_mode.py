@@ -1,12 +1,15 @@
-"""Lecture mode: full screen with large text, and only the recording of the Step tab."""
+"""Lecture mode: full screen with large text, and only the recording of the Step tab and the current lesson."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PyQt6.QtCore import QObject
+from PyQt6.QtCore import QObject, Qt
 from PyQt6.QtWidgets import QMainWindow
 
+from gui.lessons.pane import LessonPane
+from gui.painting.style import style_sheet
+from gui.painting.theme import look
 from gui.step_view.lecture.view import LectureView
 from gui.step_view.tab import StepTab
 from gui.window.appearance import Appearance
@@ -26,15 +29,23 @@ class LectureMode(QObject):
         Enlarges the text during the lecture.
     find_step_tab : callable
         Returns the visible Step tab, or None if another tab is visible.
+    lesson_pane : LessonPane
+        Shown next to the recording, if it is visible when the lecture begins.
     """
 
     def __init__(
-        self, window: QMainWindow, appearance: Appearance, find_step_tab: Callable[[], StepTab | None]
+        self,
+        window: QMainWindow,
+        appearance: Appearance,
+        find_step_tab: Callable[[], StepTab | None],
+        lesson_pane: LessonPane,
     ) -> None:
         super().__init__(window)
         self._window, self._appearance, self._find_step_tab = window, appearance, find_step_tab
+        self._lesson_pane = lesson_pane
         self.view: LectureView | None = None
         self._was_full_screen = False
+        appearance.changed.connect(self._restyle_view)
 
     def toggle(self) -> None:
         """Start or end a lecture in the Step tab; elsewhere toggle full screen."""
@@ -43,27 +54,39 @@ class LectureMode(QObject):
             self.view.end()
         elif tab is not None and tab.models is not None:
             self._begin_lecture(tab)
-        elif window.isFullScreen():
-            window.showNormal()
         else:
-            window.showFullScreen()
+            self._set_full_screen(not window.isFullScreen())
+
+    def _set_full_screen(self, on: bool) -> None:
+        """Switch only full screen: a maximized window is maximized again afterwards."""
+        full_screen = Qt.WindowState.WindowFullScreen
+        state = self._window.windowState()
+        self._window.setWindowState(state | full_screen if on else state & ~full_screen)
 
     def _begin_lecture(self, tab: StepTab) -> None:
         over = self._window.centralWidget()
         assert over is not None
         self._was_full_screen = self._window.isFullScreen()
         tab.settings.hide()
-        self.view = LectureView(tab, over)
+        self.view = LectureView(tab, over, self._lesson_pane if self._lesson_pane.isVisible() else None)
         self.view.ended.connect(self._on_lecture_ended)
         self.view.resized.connect(self._scale_text)
         if not self._was_full_screen:
-            self._window.showFullScreen()
+            self._set_full_screen(True)
         self.view.begin()
 
     def _scale_text(self, height: int) -> None:
         """Scale the text with the window's height."""
         if self.view is not None:
             self._appearance.scale_text(_TEXT_SCALE * max(1.0, round(height / _REFERENCE_HEIGHT, 1)))
+            self._restyle_view()
+
+    def _restyle_view(self) -> None:
+        """Apply the look to the lecture only: the window's pages lie below it."""
+        if self.view is not None:
+            if (styles := style_sheet(look())) != self.view.styleSheet():
+                self.view.setStyleSheet(styles)
+            self._lesson_pane.resize_with_text(self.view.width())
 
     def end_lecture(self, if_inactive: Callable[[], None]) -> None:
         """End the lecture unless something is selected in it; without a lecture call `if_inactive`."""
@@ -75,5 +98,6 @@ class LectureMode(QObject):
     def _on_lecture_ended(self) -> None:
         self.view = None
         self._appearance.scale_text(1.0)
+        self._lesson_pane.resize_with_text(self._window.width())
         if not self._was_full_screen:
-            self._window.showNormal()
+            self._set_full_screen(False)

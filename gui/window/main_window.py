@@ -125,7 +125,7 @@ class MainWindow(QMainWindow):
             self, self.bench, self.saved_settings, self.pages, self.user_file, self.teaching, self.messages
         )
         self.running = RunActions(self.bench, self.pages, self.user_file, self.teaching, self.messages)
-        self.lecturing = LectureMode(self, self.appearance, self._find_step_tab)
+        self.lecturing = LectureMode(self, self.appearance, self._find_step_tab, self.teaching.pane)
         self.window_actions = Actions(
             self,
             self.saved_settings,
@@ -168,12 +168,15 @@ class MainWindow(QMainWindow):
         body.addWidget(self.sidebar)
         body.addWidget(self.teaching.pane)
         body.addWidget(middle, 1)
+        body_widget = QWidget()  # its layout lends the lesson to a lecture
+        body_widget.setLayout(body)
+        body.setContentsMargins(0, 0, 0, 0)
         central_widget = QWidget()
         layout = QVBoxLayout(central_widget)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.header)
-        layout.addLayout(body, 1)
+        layout.addWidget(body_widget, 1)
         layout.addWidget(self.status)
         self.setCentralWidget(central_widget)
 

@@ -94,14 +94,16 @@ class LectureView(QWidget):
         The tab that lends its picture, timeline and cards; its player moves the view.
     covered_widget : QWidget
         The widget to cover.
+    side_pane : QWidget or None
+        A widget from a box layout, shown at the left of the picture.
     """
 
     ended = pyqtSignal()
-    """The lecture has ended, and all borrowed widgets have been returned."""
+    """The lecture ends. The borrowed widgets return afterwards, so that they are laid out in the window's look."""
     resized = pyqtSignal(int)
     """The view's height in pixels."""
 
-    def __init__(self, tab: StepTab, covered_widget: QWidget) -> None:
+    def __init__(self, tab: StepTab, covered_widget: QWidget, side_pane: QWidget | None = None) -> None:
         super().__init__(covered_widget)
         self.setAccessibleName("Lecture")
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -128,9 +130,20 @@ class LectureView(QWidget):
         above.setSpacing(0)
         above.addWidget(panes.pictures, 5)
         above.addWidget(self.cards, 3)
-        page = QVBoxLayout(self)
+        page = QVBoxLayout()
         page.setContentsMargins(0, look().px(6), 0, 0)
         page.setSpacing(0)
+        whole = QHBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        if side_pane is not None:
+            side_parent = side_pane.parentWidget()
+            assert side_parent is not None
+            side_layout = side_parent.layout()
+            assert isinstance(side_layout, QBoxLayout)
+            self._borrowed_widgets.append(borrow_widget(side_pane, side_layout))
+            whole.addWidget(side_pane)
+        whole.addLayout(page, 1)
         page.addLayout(above, 1)
         page.addWidget(self.code)
         page.addWidget(self.sentence)
@@ -177,13 +190,13 @@ class LectureView(QWidget):
         for each in (self._covered_widget, self.tab):
             each.removeEventFilter(self)
         panes.flow.viewport.max_column_width = self._previous_column_width
+        self.ended.emit()
         for loan in reversed(self._borrowed_widgets):
             loan.restore()
         panes.show_cycles(self.tab.shows_warps)
         self.hide()
         panes.flow.fit()
         (panes.warps if self.tab.shows_warps else panes.flow).setFocus()
-        self.ended.emit()
         self.deleteLater()
 
     def _show_moment(self, moment: int) -> None:

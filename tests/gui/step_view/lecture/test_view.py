@@ -6,6 +6,7 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QApplication, QWidget
 
+from gui.painting.style import style_sheet
 from gui.painting.theme import FONT_SIZES, look
 from gui.step_view.lecture.texts import CodeLines
 from tests.gui.step_view.conftest import wait_for_recording
@@ -209,6 +210,28 @@ def test_elsewhere_f11_is_the_full_screen(qtbot, window):
     assert window.lecturing.view is None
     window.window_actions.actions_by_name["full screen"].trigger()
     assert not window.isFullScreen()
+
+
+def test_a_maximized_window_is_maximized_again_after_a_lecture(qtbot, window, tab):
+    window.showMaximized()
+    press_key(qtbot, window, Qt.Key.Key_F11)
+    assert window.isFullScreen()
+    press_key(qtbot, window, Qt.Key.Key_F11)
+    assert not window.isFullScreen()
+    assert window.isMaximized()
+
+
+def test_a_lecture_restyles_only_what_it_shows(qtbot, window, tab):
+    styles, chosen = window.styleSheet(), look().text_px
+    press_key(qtbot, window, Qt.Key.Key_F11)
+    assert look().text_px > chosen
+    assert window.styleSheet() == styles
+    window.appearance.toggle_theme()
+    light = look().theme.surface
+    assert light in window.lecturing.view.styleSheet()
+    press_key(qtbot, window, Qt.Key.Key_F11)
+    assert look().text_px == chosen
+    assert window.styleSheet() == style_sheet(look())
 
 
 def test_lines_at_the_ends_of_a_text_are_shown(qtbot):
