@@ -156,10 +156,13 @@ class ElementPad(QWidget):
 
     def event(self, event: QEvent | None) -> bool:
         # The Step tab uses these keys as shortcuts wherever the focus is; accepting the override keeps them here.
+        # With a modifier they belong to the tab or to the lesson, and after the answer this widget needs none.
         if (
             isinstance(event, QKeyEvent)
             and event.type() == QEvent.Type.ShortcutOverride
             and event.key() in _HANDLED_KEYS
+            and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+            and not self.locked
         ):
             event.accept()
             return True

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PyQt6.QtWidgets import QVBoxLayout, QWidget
+from PyQt6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PyQt6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
@@ -49,7 +49,7 @@ from gui.step_view.time.snapshots import Snapshot, Snapshots, make_snapshots
 from gui.step_view.warps.canvas import WarpCanvas
 from gui.step_view.warps.timeline_requests import TimelineJobs, TimelineSubject
 from gui.widgets.basic import ElidedButton, row
-from gui.widgets.view_keys import ViewKeys
+from gui.widgets.view_keys import ViewKeys, accepts_text
 
 if TYPE_CHECKING:
     from gpu.stepping.symbols import Symbols
@@ -159,7 +159,7 @@ class StepTab(QWidget):
             view.thread_clicked.connect(self._toggle_followed_thread)
         self.panes.kinds.group.buttonToggled.connect(self._choose_picture)
         self.source.line_clicked.connect(self._go_to_line)
-        self.source.exited.connect(self._leave_code)
+        self.source.exited.connect(self._focus_picture)
         self.panes.zoom_buttons["−"].clicked.connect(lambda: self._zoom_target.zoom(1 / 1.25))
         self.panes.zoom_buttons["+"].clicked.connect(lambda: self._zoom_target.zoom(1.25))
         self.panes.zoom_buttons["fit"].clicked.connect(lambda: self._zoom_target.fit())
@@ -178,6 +178,7 @@ class StepTab(QWidget):
         self.panes.export.clicked.connect(lambda: self.exports.open(self.panes.export))
         self.exports.progressed.connect(lambda text: self.panes.state.show_text(text, "neutral"))
         self.settings.changed.connect(self.record_soon)
+        self.settings.close_button.clicked.connect(self._focus_picture)
         self.stepper.loaded.connect(self._receive_recording)
         self.stepper.failed.connect(self._show_failure)
         self.stepper.busy_changed.connect(self._show_busy)
@@ -595,9 +596,19 @@ class StepTab(QWidget):
             if moment is not None:
                 self._jump_to_moment(moment)
 
-    def _leave_code(self) -> None:
-        """Move the keyboard focus from the source to the picture."""
+    def _focus_picture(self) -> None:
+        """Move the keyboard focus from a text to the picture, where the keys step."""
         (self.panes.pictures.currentWidget() or self).setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        if (
+            event is not None
+            and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+            and accepts_text(QApplication.focusWidget())
+        ):
+            self._focus_picture()
+        else:
+            super().keyPressEvent(event)
 
     def _show_moment(self, moment: int) -> None:
         models = self.models
@@ -714,6 +725,7 @@ class StepTab(QWidget):
         """Close the settings or, if they are closed, clear the selection and the followed thread."""
         if self.settings.isVisible():
             self.settings.hide()
+            self._focus_picture()
             return
         self.panes.warps.clear_selection()
         self.panes.flow.select(None)

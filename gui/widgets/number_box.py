@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from PyQt6.QtGui import QValidator
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QFocusEvent, QValidator
 from PyQt6.QtWidgets import QSpinBox
+
+from gui.qt.timers import create_single_shot_timer
 
 _MAX_INT = 2**31 - 1
 """The largest value of Qt's spin box."""
@@ -31,6 +34,7 @@ class NumberBox(QSpinBox):
         self.setRange(-_MAX_INT, _MAX_INT)
         self.setSingleStep(step)
         self.editingFinished.connect(self._remember_valid_value)
+        self._select_timer = create_single_shot_timer(0, self.selectAll, self)
 
     @property
     def is_valid(self) -> bool:
@@ -44,6 +48,11 @@ class NumberBox(QSpinBox):
     def _remember_valid_value(self) -> None:
         if self.is_valid:
             self.last_valid_value = self.value()
+
+    def focusInEvent(self, event: QFocusEvent | None) -> None:
+        super().focusInEvent(event)
+        if event is not None and event.reason() == Qt.FocusReason.MouseFocusReason:
+            self._select_timer.start()  # after the click, which moves the text cursor
 
     def stepBy(self, steps: int) -> None:
         step = self.singleStep()

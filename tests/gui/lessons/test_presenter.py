@@ -98,6 +98,27 @@ def test_f7_opens_lessons_and_alt_goes_on_and_back(student, lesson):
     assert student.pane.isVisible()
 
 
+def test_keys_that_cells_do_not_use_work_while_they_have_the_focus(student, lesson):
+    player, pad = student.lesson_page.step.player, student.question.answer_box.pad
+    before = player.moment
+    pad.setFocus()
+    student.press(Key.Key_Right)
+    assert player.moment == before, "the arrows choose cells"
+    student.press(Key.Key_Right, modifier=Qt.KeyboardModifier.ShiftModifier)
+    assert player.moment != before
+    pad.setFocus()
+    student.press(Key.Key_Right, modifier=ALT)
+    assert student.lessons.step_number == 1
+    student.press(Key.Key_Left, modifier=ALT)
+    student.wait_for_step()
+    student.give_answer(student.current_question.answer)
+    student.press_check()
+    before, pad = player.moment, student.question.answer_box.pad
+    pad.setFocus()
+    student.press(Key.Key_Left)
+    assert player.moment == before - 1, "the answer is given: the arrows step"
+
+
 def test_a_step_is_gone_to_by_its_dot(student, lesson):
     line = student.pane.steps_line
     student.click(line, line.compute_dot_rect(2).center().toPoint())

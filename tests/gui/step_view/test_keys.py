@@ -94,6 +94,33 @@ def test_after_a_change_of_the_settings_the_keys_step(qtbot, tab):
     assert tab.window().page.stepping
 
 
+@pytest.mark.parametrize("leaving", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape])
+def test_after_a_number_is_typed_the_focus_returns_to_the_figure(qtbot, tab, leaving):
+    qtbot.mouseClick(tab.settings_button, LEFT)
+    box = tab.settings.form.fields["n"].box
+    qtbot.mouseClick(box.lineEdit(), LEFT)
+    qtbot.waitUntil(lambda: box.lineEdit().selectedText() == box.text())
+    qtbot.keyClicks(box, "8")
+    wait_for_recording(qtbot, tab)
+    assert tab.settings.params["n"] == 8
+    press_key(qtbot, leaving)
+    assert tab.panes.flow.hasFocus()
+    tab.player.go_to(0)
+    press_key(qtbot, Qt.Key.Key_Right)
+    assert tab.player.moment == 1
+    press_key(qtbot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert tab.player.moment == tab.models.segments[1].first
+    press_key(qtbot, Qt.Key.Key_Space)
+    assert tab.player.playing
+
+
+def test_enter_in_the_number_of_the_textbook_returns_the_focus_to_the_figure(qtbot, tab):
+    tab.panes.counters.n.setFocus()
+    qtbot.keyClicks(tab.panes.counters.n, "64")
+    press_key(qtbot, Qt.Key.Key_Return)
+    assert tab.panes.flow.hasFocus()
+
+
 def test_what_is_typed_is_typed(qtbot, tab):
     tab.player.go_to(3)
     tab.settings.show()
