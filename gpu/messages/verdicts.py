@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -26,6 +27,7 @@ _MISTAKE_NOUNS = {
     "assertion": "failed assertion",
 }
 """Nouns for a kernel's mistakes, by the kind of a finding."""
+_BARRIER = re.compile(r"__sync(?:warp|threads)\(\)")
 
 
 class _Finding(Protocol):
@@ -54,6 +56,14 @@ class Remedy:
     words: str
     line: int
     text: str
+
+    def adapt_advice(self, message: str) -> str:
+        """Return a finding's message that advises the barrier of this edit.
+
+        A race within one warp advises __syncwarp(), but the edit must also order the warps of larger inputs.
+        """
+        barrier = _BARRIER.search(self.text)
+        return _BARRIER.sub(barrier[0], message) if barrier else message
 
 
 @dataclass(frozen=True)

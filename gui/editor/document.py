@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PyQt6.QtCore import pyqtSignal
@@ -177,8 +177,14 @@ class KernelDocument(QTextDocument):
         obsolete = any(problem not in self._compiler_problems for problem in self.problems)
         if text == self.text and (diagnostics or self._run_problems or obsolete):
             self.remedy = remedy
+            if remedy is not None:
+                diagnostics = [replace(each, message=remedy.adapt_advice(each.message)) for each in diagnostics]
             self._run_problems = tuple(Problem(diagnostic, self._cursor(diagnostic)) for diagnostic in diagnostics)
             self._merge_problems()
+
+    def is_found_by_run(self, problem: Problem) -> bool:
+        """Return whether a problem was found by a run, not by the compiler."""
+        return problem in self._run_problems
 
     def _merge_problems(self) -> None:
         """Merge the problems of the compiler and the run; on a line with a compiler error, the run's are dropped.

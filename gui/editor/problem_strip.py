@@ -51,8 +51,16 @@ class ProblemStrip(QFrame):
         self._text = ""
         self.hide()
 
-    def show_document(self, document: KernelDocument, problem: Problem | None) -> None:
-        """Show a problem, or that there is none, or that the source is still being checked."""
+    def show_document(self, document: KernelDocument, problem: Problem | None, message: str = "") -> None:
+        """Show a problem, or that there is none, or that the source is still being checked.
+
+        Parameters
+        ----------
+        document : KernelDocument
+        problem : Problem or None
+        message : str
+            A message about the problem's line, shown instead of the problem's own.
+        """
         problems = document.problems
         self.setVisible(document.edited or bool(problems))
         self.next_button.setVisible(bool(problems))
@@ -71,7 +79,9 @@ class ProblemStrip(QFrame):
             self._show_text("No compile errors.")
         else:
             self._set_tone("bad" if problem.diagnostic.severity == "error" else "warn")
-            self._show_text(f"Line {problem.line}: {_shorten_message(problem.diagnostic.message, problem.line)}")
+            self._show_text(
+                f"Line {problem.line}: {_shorten_message(message or problem.diagnostic.message, problem.line)}"
+            )
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

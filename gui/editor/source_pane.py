@@ -72,6 +72,7 @@ class SourcePane(Card):
         self.code.setReadOnly(not self.sources.editable)
         self._document: KernelDocument | None = None
         self._name = ""
+        self._recorded_messages: Mapping[int, str] | None = None
         self.code.line_clicked.connect(self.line_clicked)
         self.code.exited.connect(self.exited)
         self.code.entered.connect(lambda: self.hint_changed.emit(TYPING_HINT) if self.sources.editable else None)
@@ -177,9 +178,20 @@ class SourcePane(Card):
         """Color a few lines of the files in advance; return whether all lines are colored."""
         return all(self.sources.document(file).color_more() for file in files)
 
-    def set_markers(self, markers: Mapping[int, str]) -> None:
-        """Mark lines (from 1) with a dot next to their number, and a tooltip."""
+    def set_markers(self, markers: Mapping[int, str], messages: Mapping[int, str] | None = None) -> None:
+        """Mark lines (from 1) with a dot next to their number, and a tooltip.
+
+        Parameters
+        ----------
+        markers : mapping of int to str
+            The tooltips.
+        messages : mapping of int to str, optional
+            A recording's findings by line. They are shown instead of a run's, whose values belong to another input.
+        """
         self.code.set_markers(markers)
+        self._recorded_messages = messages
+        if self._document is not None:
+            self._show_problem()
 
     def go_to_next_problem(self) -> None:
         """Go to the next problem after the cursor, or to the first."""
@@ -228,7 +240,15 @@ class SourcePane(Card):
         self._show_problem()
 
     def _show_problem(self) -> None:
-        self.strip.show_document(self.document, self._find_current_problem())
+        document, problem = self.document, self._find_current_problem()
+        message = ""
+        if problem is not None and document.is_found_by_run(problem):
+            message = problem.diagnostic.message
+            if self._recorded_messages is not None:
+                message = self._recorded_messages.get(problem.line, f"in Run, not in this recording: {message}")
+            if document.remedy is not None:
+                message = document.remedy.adapt_advice(message)
+        self.strip.show_document(document, problem, message)
 
     def _apply_remedy(self) -> None:
         line = self.document.apply_remedy()

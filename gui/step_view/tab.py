@@ -650,11 +650,16 @@ class StepTab(QWidget):
     def _mark_findings(self) -> None:
         """Mark the lines with findings in the visible file."""
         marks: dict[int, str] = {}
+        messages: dict[int, str] = {}
         if self.models is not None:
+            name = Path(self._file).name
             for moment, finding in self.models.recording.findings:
-                if Path(self.models.files[moment]).name == Path(self._file).name:
+                if Path(self.models.files[moment]).name == name:
                     marks.setdefault(int(self.models.lines[moment]), finding.message)
-        self.source.set_markers(marks)
+                for position in finding.positions:
+                    if Path(position.file).name == name:
+                        messages.setdefault(position.line, finding.message)
+        self.source.set_markers(marks, messages)
 
     def _prefetch(self, moment: int, direction: int) -> Iterator[object]:
         """Prepare the moments that keys can reach next: one step in the last direction, and the nearest barriers.

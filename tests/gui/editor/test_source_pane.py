@@ -457,6 +457,19 @@ def test_the_edit_that_mends_is_offered_and_can_be_undone(qtbot, pane):
     assert pane.document.text == text
 
 
+def test_a_recording_replaces_the_message_of_a_run_and_both_advise_the_offered_barrier(pane):
+    run, recorded = (f"Race: {values}. Add a __syncwarp() between them." for values in ("wrote 9000", "wrote 2"))
+    remedy = Remedy("Insert __syncthreads(); before line 8", 8, "    __syncthreads();")
+    pane.document.show_run(pane.document.text, (Diagnostic(7, 1, 3, "error", run),), remedy)
+    advice = "Add a __syncthreads() between them."
+    assert pane.strip.message.toolTip() == f"Line 7: Race: wrote 9000. {advice}"
+    pane.set_markers({}, {7: recorded})
+    assert pane.strip.message.toolTip() == f"Line 7: Race: wrote 2. {advice}"
+    pane.set_markers({}, {})
+    message = " ".join(pane.strip.message.toolTip().split())
+    assert message == f"Line 7: in Run, not in this recording: Race: wrote 9000. {advice}"
+
+
 RACE = (
     "Race reported between Write access at reduction.cu:113 by thread (128,0,0) in block (0,0,0) and Read access at "
     "reduction.cu:113 by thread (0,0,0) in block (0,0,0) on element 128 of s (shared memory): wrote 115, read 115. "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
@@ -152,9 +154,16 @@ def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
     assert not find_clipped_when_settled(walk.window)
     remedy = walk.page.source.strip.remedy
     assert remedy.text() == f"Insert __syncthreads(); before line {place + 1}"
+    advised = "add a __syncthreads() between them"
+    assert advised in walk.page.source.strip.message.toolTip().replace("\n", " ")
     walk.record_steps()
     assert walk.step_tab.panes.verdict.text().startswith("race in line")
     told = walk.step_tab.source.strip.message
+    values = re.findall(r"wrote \d+|read \d+", told.toolTip().replace("\n", " "))
+    recorded = [finding.message for _, finding in walk.step_tab.models.recording.findings]
+    assert values
+    assert any(all(value in message for value in values) for message in recorded), "of the recording on screen"
+    assert advised in told.toolTip().replace("\n", " ")
     assert wait_until(lambda: told.text() == " ".join(told.toolTip().split()) != "", PATIENCE_S), told.text()
     assert "race" in told.text().lower()
     walk.press(Key.Key_F2)
