@@ -14,6 +14,7 @@ import numpy as np
 from gpu.base.errors import SourcePosition
 from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
+from gpu.recording.tables import ACTIONS
 from gpu.recording.trace import Trace
 from gpu.recording.types import RegisterState
 from gpu.stepping.dataflow.provenance import Provenance
@@ -276,7 +277,8 @@ class Labels:
             events = self._rows.events(number)
             sample = np.unique(np.linspace(0, events.size - 1, _SAMPLED_EVENTS).astype(np.int64))
             events = events[sample] - launch.first
-            variables = [self._uniform_variables(launch.number, launch.trace, int(event)) for event in events]
+            issued = (_find_issuing_event(launch.trace, int(event)) for event in events)
+            variables = [self._uniform_variables(launch.number, launch.trace, event) for event in issued]
             first = variables[0].items() if variables else ()
             self._variables[number] = {
                 name: value for name, value in first if all(each.get(name) == value for each in variables)
@@ -334,6 +336,26 @@ class Labels:
         header = trace.data.positions[position]
         lines = self._recording.text(header.file).splitlines()
         return set(re.findall(r"[A-Za-z_]\w*", lines[header.line - 1])) if 0 < header.line <= len(lines) else set()
+
+
+def _find_issuing_event(trace: Trace, event: int) -> int:
+    """Return the event that issued an event's write: an earlier one if the value stayed in a register in between.
+
+    A loop variable may have advanced since then.
+    """
+    events, accesses = trace.data.events, trace.data.accesses
+    has_write = np.zeros(len(events), bool)
+    has_write[accesses["event"][accesses["action"] != ACTIONS.index("read")]] = True
+    if not has_write[event]:
+        return event  # it writes a variable
+    same = ~has_write[:event]
+    for column in ("function", "frame", "position", "statement"):
+        same &= events[column][:event] == events[column][event]
+    lanes = trace.lanes.mask_lanes(int(events["mask"][event]))
+    for earlier in np.flatnonzero(same)[::-1].tolist():
+        if np.isin(lanes, trace.lanes.mask_lanes(int(events["mask"][earlier]))).any():
+            return int(earlier)
+    return event
 
 
 def _loop_names(loops: dict[tuple[int, int], set[str]], function: int, loop: int) -> set[str]:

@@ -59,6 +59,31 @@ NEIGHBORED = REDUCTION.replace("HOW", "int stride = 1; stride < blockDim.x; stri
 INTERLEAVED = REDUCTION.replace("HOW", "int stride = blockDim.x / 2; stride; stride /= 2").replace("WHO", "t < stride")
 
 
+HILLIS_STEELE = """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[16];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    for (int distance = 1; distance < 16; distance *= 2) {
+        __syncthreads();
+        int left = t >= distance ? s[t - distance] : 0;
+        __syncthreads();
+        s[t] += left;
+    }
+    out[t] = s[t];
+}
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_value_cached_in_a_register_belongs_to_the_iteration_that_computed_it(seed: int):
+    arguments = [np.arange(16, dtype=np.int32), np.zeros(16, np.int32)]
+    flow = check_flow(Dataflow(record_launch(HILLIS_STEELE, arguments, block=16)))
+    cached = check_flow(Dataflow(record_launch(HILLIS_STEELE, arguments, block=16, schedule=f"cached:{seed}")))
+    assert labels(flow) == ["in", "distance = 1", "distance = 2", "distance = 4", "distance = 8"]
+    assert labels(cached) == labels(flow)
+
+
 @pytest.mark.parametrize(("source", "upwards"), [(NEIGHBORED, True), (INTERLEAVED, False)])
 def test_reductions_of_several_blocks_stand_side_by_side(source: str, upwards: bool):
     values = RANDOM.integers(0, 99, 128).astype(np.int32)
