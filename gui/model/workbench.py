@@ -110,7 +110,7 @@ class Workbench(QObject):
         self.image: OpenImage | None = None
         self.values: OpenValues | None = None
         self.outcomes: dict[str, FinishedRun] = {}
-        self._pending_image: tuple[Path, Path | None] | None = None
+        self._pending_image: tuple[Path, Path | None, Callable[[], object] | None] | None = None
         self._run_timer = create_single_shot_timer(RUN_DELAY_MS, self._run_after_change, self)
         self._verify_timer = create_single_shot_timer(VERIFY_DELAY_MS, lambda: self.run(verify=True), self)
 
@@ -257,10 +257,17 @@ class Workbench(QObject):
         self._stop_stale_run()
         self.file_jobs.read_values(path, self.pattern.dimensions, on_values)
 
-    def open_image(self, path: Path, fallback: Path | None = None) -> None:
-        """Read an image; if that fails, keep the current one, or read `fallback` if there is none."""
+    def open_image(
+        self, path: Path, fallback: Path | None = None, before_use: Callable[[], object] | None = None
+    ) -> None:
+        """Read an image; if that fails, keep the current one, or read `fallback` if there is none.
+
+        `before_use` is called when the image has been read, before it becomes the input.
+        """
 
         def on_image(image: OpenImage) -> None:
+            if before_use is not None:
+                before_use()
             if fallback is None and self.pattern.is_image_pattern and self.input_kind != "image":
                 # The user opened an image, so count the image.
                 self.settings[self.pattern_name].params |= self.pattern.params_for_file("image")
@@ -271,7 +278,7 @@ class Workbench(QObject):
                 self.open_image(fallback)
 
         self._stop_stale_run()
-        self._pending_image = (path, fallback)
+        self._pending_image = (path, fallback, before_use)
         self.file_jobs.read_image(path, on_image, on_failure)
 
     def _on_image(self, image: OpenImage) -> None:

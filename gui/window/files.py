@@ -97,8 +97,7 @@ class Files:
         if bench.is_number_file(path):
             bench.open_values(path)
             return
-        self._select_pattern_for("image")
-        bench.open_image(path)
+        bench.open_image(path, before_use=lambda: self._select_pattern_for("image"))
 
     def _select_pattern_for(self, kind: InputKind) -> None:
         """Show a pattern that accepts this kind of input, unless the current one does."""

@@ -172,6 +172,7 @@ class WindowHeader(QFrame):
         self.title.setText(pattern.title)
         self.summary.show_text(pattern.summary)
         self._shows_pattern = True
+        self.run.setEnabled(True)
         self.variant.show()
         self.variant.show_ladder(pattern, device)
         self.show_variant(variant)
@@ -186,6 +187,7 @@ class WindowHeader(QFrame):
         self.title.setText(title)
         self.summary.show_text(name)
         self._shows_pattern = False
+        self.run.setEnabled(True)
         self.variant.hide()
         self._reserve_widths()
 

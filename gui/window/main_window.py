@@ -206,8 +206,10 @@ class MainWindow(QMainWindow):
         self.pages.playing_changed.connect(self._show_busy)
         self.user_file.page_shown.connect(self._show_own)
         self.user_file.status_message.connect(self.status.show_message)
-        self.user_file.warned.connect(self.banner.show_message)
-        self.user_file.failed.connect(self.messages.show_failure)
+        self.user_file.warned.connect(
+            lambda message, advice: self.banner.show_message(message, advice, topics=("user file",))
+        )
+        self.user_file.failed.connect(lambda failure: self.messages.show_failure(failure, "user file"))
         self.user_file.saved.connect(self.bench.saved)
         self.user_file.busy_changed.connect(self._show_own_busy)
         self._connect_lessons()
@@ -366,6 +368,7 @@ class MainWindow(QMainWindow):
 
     def _show_pattern(self, name: str) -> None:
         pattern = self.bench.patterns[name]
+        self.banner.hide_topic("user file")
         self.sidebar.mark_pattern(name)
         self.sidebar.show_images(pattern.is_image_pattern)
         self._show_input_description()
@@ -386,7 +389,9 @@ class MainWindow(QMainWindow):
 
     def _show_lessons(self, title: str) -> None:
         self._set_title(title, "Lessons")
+        self.banner.hide_topic("user file")
         self.header.show_user_file("Lessons", title or "Questions and tasks about the patterns.")
+        self.header.run.setEnabled(bool(title))  # the list of lessons has nothing to run
         self.sidebar.mark_lessons()
         self.sidebar.show_images(False)
         self.window_actions.show_variants([])

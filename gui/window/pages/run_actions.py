@@ -45,6 +45,8 @@ class RunActions:
     def run(self) -> None:
         """Run and verify; in the Step tab record, in the Compare and Atomics tabs measure."""
         page = self._pages.page
+        if self._teaching.shows_shelf:
+            return
         if self._teaching.visible_page is not None:
             self._teaching.run()
         elif self._user_file.visible_page is not None:

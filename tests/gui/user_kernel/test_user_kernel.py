@@ -222,6 +222,9 @@ def test_why_a_file_does_not_run_is_shown_at_its_line(qtbot, window, tmp_path):
     run_kernel(qtbot, window, page)
     assert "expected ';'" in window.banner.message.text()
     assert [problem.line for problem in page.source.code.problems] == [2]
+    assert window.banner.isVisible()
+    window.choose_pattern("scan")
+    assert not window.banner.isVisible(), "it is about the file"
 
 
 def test_it_is_stepped(qtbot, window, page):

@@ -220,6 +220,28 @@ def test_a_bad_file_says_so_and_the_image_stays(qtbot, window, tmp_path):
     assert not window.banner.isVisible()
 
 
+def test_an_image_that_cannot_be_read_leaves_the_pattern_and_another_one_changes_it(qtbot, window, gray, tmp_path):
+    window.choose_pattern("reduction")
+    wait_until_idle(qtbot, window)
+    window.files.open_file(tmp_path / "notes.pdf")
+    qtbot.waitUntil(window.banner.isVisible)
+    assert window.page.pattern.name == "reduction"
+    window.files.open_file(gray)
+    qtbot.waitUntil(lambda: window.page.pattern.name == "convolution")
+    wait_until_idle(qtbot, window)
+    assert window.bench.image.path == gray
+
+
+def test_the_list_of_lessons_has_nothing_to_run(qtbot, window):
+    press_key(qtbot, window, Qt.Key.Key_F7)
+    assert not window.header.run.isEnabled()
+    runs = len(window.host.runs())
+    press_key(qtbot, window, Qt.Key.Key_F5)
+    assert len(window.host.runs()) == runs
+    window.choose_pattern("scan")
+    assert window.header.run.isEnabled()
+
+
 def test_a_first_image_that_is_gone_gives_way_to_the_sample(qtbot, make_window, tmp_path):
     window = make_window()
     window.load_first_input(tmp_path / "gone.png")
