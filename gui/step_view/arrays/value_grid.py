@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QPixmap
+from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
 
 from gpu.declaration.pattern import Array
 from gui.painting.lettering import Lettering
@@ -22,6 +22,8 @@ MIN_READABLE_CELL = 17
 """Minimum size in pixels of a cell that shows its value."""
 _MAX_SHORT_LENGTH = 4
 """Maximum number of characters of a value that needs no extra space to the next cell."""
+_MIN_FONT_SIZE = 7
+"""Minimum font size in pixels."""
 _DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
 
 
@@ -45,8 +47,10 @@ class ValueGrid:
         self._picture.setDevicePixelRatio(ratio)
         self._picture.fill(Qt.GlobalColor.transparent)
         self._cells = Pixmaps()
-        font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
+        size = max(8, min(look().small_px, round(cell * 0.4)))
+        font = code_font(size)
         self._lettering = Lettering(font)
+        self._narrow_lettering = Lettering(_find_narrow_font(cell, size))
         digit_width = QFontMetricsF(font).horizontalAdvance("0")
         room = int((cell - 3) / digit_width)
         # Long values, which fill their cells, need a margin.
@@ -88,7 +92,7 @@ class ValueGrid:
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
         places = np.flatnonzero(changed.reshape(-1))
         has_value = panel.has_value.reshape(-1)[places]
-        texts = format_values(panel.values.reshape(-1)[places], self._max_characters)
+        texts = self._format_values(panel.values.reshape(-1)[places])
         shown_texts = [text if is_known else "" for text, is_known in zip(texts, has_value.tolist(), strict=True)]
         colors, light = (each.reshape(-1)[places].tolist() for each in (self._shades.colors, self._shades.light))
         tops, lefts = (each * self.cell for each in divmod(places, self.shape[1]))
@@ -109,25 +113,40 @@ class ValueGrid:
         box = QRectF(0, 0, self.cell, self.cell)
         painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(color))
         if text:
-            painter.setFont(self._lettering.font)
             painter.setPen(QColor(_DARK_TEXT if on_light else _LIGHT_TEXT))
-            self._lettering.paint_centered(painter, box, text)
+            self._paint_text(painter, box, text)
         painter.end()
         return picture
+
+    def _format_values(self, values: Array) -> list[str]:
+        """Return the values' texts; a value without a text would look like an element that was never written."""
+        texts = format_values(values, self._max_characters)
+        if "" in texts:
+            narrow = QFontMetricsF(self._narrow_lettering.font)
+            missing = [index for index, text in enumerate(texts) if not text]
+            longer_texts = format_values(values[missing], _MAX_SHORT_LENGTH)
+            for index, text in zip(missing, longer_texts, strict=True):
+                fits = 0 < narrow.horizontalAdvance(text) <= self.cell - 2
+                texts[index] = text if fits else "…"
+        return texts
+
+    def _paint_text(self, painter: QPainter, box: QRectF, text: str) -> None:
+        lettering = self._lettering if len(text) <= self._max_characters else self._narrow_lettering
+        painter.setFont(lettering.font)
+        lettering.paint_centered(painter, box, text)
 
     def _paint_values(self, painter: QPainter, panel: Panel, at: QPointF, marks: Sequence[Mark]) -> None:
         """Paint the values of marked cells over the marks, dark on light colors."""
         places = np.unique(np.concatenate([mark.cells for mark in marks]))
         places = places[panel.has_value.reshape(-1)[places]]
         on_light = are_light(blend_marks(self._shades.colors.reshape(-1), marks)[places])
-        painter.setFont(self._lettering.font)
         for color, cells in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
             painter.setPen(QColor(color))
-            shown_texts = format_values(panel.values.reshape(-1)[cells], self._max_characters)
+            shown_texts = self._format_values(panel.values.reshape(-1)[cells])
             for cell, text in zip(cells.tolist(), shown_texts, strict=True):
                 row, column = divmod(cell, self.shape[1])
                 box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
-                self._lettering.paint_centered(painter, box, text)
+                self._paint_text(painter, box, text)
 
     def _paint_outside(self, painter: QPainter, panel: Panel, at: QPointF, marks: Sequence[Mark]) -> None:
         """Paint the indices of marked elements out of bounds, which have no values, where they fit."""
@@ -138,4 +157,14 @@ class ValueGrid:
             if cell in marked and len(text) <= self._max_characters:
                 row, column = divmod(cell, self.shape[1])
                 box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
-                self._lettering.paint_centered(painter, box, text)
+                self._paint_text(painter, box, text)
+
+
+def _find_narrow_font(cell: float, size: int) -> QFont:
+    """Return the largest font, at most `size` pixels high, in which a value of four characters fits a cell."""
+    digits = "0" * _MAX_SHORT_LENGTH
+    fonts = (code_font(each) for each in range(size, _MIN_FONT_SIZE, -1))
+    return next(
+        (font for font in fonts if QFontMetricsF(font).horizontalAdvance(digits) <= cell - 2),
+        code_font(_MIN_FONT_SIZE),
+    )

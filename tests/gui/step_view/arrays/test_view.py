@@ -9,6 +9,7 @@ from gui.painting.theme import look
 from gui.step_view.arrays.panels import Panel, wrap_shape
 from gui.step_view.arrays.shades import Mark
 from gui.step_view.arrays.tinted_grid import TintedGrid
+from gui.step_view.arrays.value_grid import ValueGrid
 from gui.step_view.arrays.view import MemoryView, _pack_shelves
 from tests.gui.step_view.conftest import wait_for_recording
 
@@ -106,6 +107,25 @@ def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, 
     for width in (16, 32, 64, 128):
         shapes = tuple(wrap_shape((1, each.values.size), width) for each in tab.panes.arrays.panels)
         assert _pack_shelves(shapes, *tab.panes.arrays._shelf_arguments(tab.panes.arrays.panels)[1:])[0] <= largest
+
+
+@pytest.mark.parametrize("cell", [17, 20, 24, 29, 32])
+@pytest.mark.parametrize("value", [-103, 1234, -98765, 0.0001234])
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_written_value_never_looks_unwritten(qtbot, cell, value, marked):
+    def paint(has_value):
+        image = QImage(cell, cell, QImage.Format.Format_RGB32)
+        image.fill(QColor(look().theme.surface))
+        painter = QPainter(image)
+        panel = Panel(0, "s", 0, np.array([[value]]), np.array([[has_value]]))
+        marks = [Mark(np.array([0]), QColor("#804040"), True, True)] if marked else []
+        ValueGrid((1, 1), cell, 1.0).paint(painter, panel, QPointF(0, 0), None, marks)
+        painter.end()
+        inside = image.copy(3, 3, cell - 6, cell - 6)
+        return {inside.pixelColor(x, y).name() for x in range(inside.width()) for y in range(inside.height())}
+
+    assert len(paint(has_value=False)) == 1
+    assert len(paint(has_value=True)) > 1
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 2.0])
