@@ -229,8 +229,8 @@ IN_A_BROWSER = """function () {
 
 @pytest.mark.parametrize(
     ("link", "step", "embedded"),
-    [("", 0, False), ("#step=12", 12, False), ("#embed", 0, True), ("#embed&step=3", 3, True), ("#step=3&embed", 3, True),
-     ("#step=999999", -1, False), ("#step=x", 0, False), ("#embedded", 0, False)],
+    [("", 0, False), ("#step=12", 12, False), ("#embed", 0, True), ("#embed&step=3", 3, True),
+     ("#step=3&embed", 3, True), ("#step=999999", -1, False), ("#step=x", 0, False), ("#embedded", 0, False)],
 )  # fmt: skip
 def test_a_link_opens_it_at_a_step(write_player, link, step, embedded):
     tab, path = write_player()
