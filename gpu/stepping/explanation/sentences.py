@@ -34,10 +34,14 @@ class Explanation:
         The statement with values; "" if the thread does not execute it.
     variables : tuple of (str, str)
         The thread's variables and their values after the statement, in the order of declaration.
+    call : str
+        The function that the statement calls next; "" if the statement ends at this moment. The effects in `text`
+        follow after the call.
     """
 
     text: str
     variables: tuple[tuple[str, str], ...] = ()
+    call: str = ""
 
 
 def explain(recording: Recording, moment: int, block: int, thread: int) -> Explanation:
@@ -60,7 +64,9 @@ def explain(recording: Recording, moment: int, block: int, thread: int) -> Expla
     if thread_event is None:
         return Explanation("")
     return Explanation(
-        _explain_statement(thread_event, thread_event.event.statement, thread_event.event.kind), thread_event.variables
+        _explain_statement(thread_event, thread_event.event.statement, thread_event.event.kind),
+        thread_event.variables,
+        thread_event.call,
     )
 
 

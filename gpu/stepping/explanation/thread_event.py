@@ -55,6 +55,8 @@ class ThreadEvent:
         The variables before and after the event.
     changed : dict of str to value
         The variables that the event changed.
+    call : str
+        The function that the statement calls after this event, before it continues; "" if it does not.
     """
 
     trace: Trace
@@ -64,6 +66,7 @@ class ThreadEvent:
     before: dict[str, Value]
     after: dict[str, Value]
     changed: dict[str, Value] = field(default_factory=dict)
+    call: str = ""
 
     @classmethod
     def from_trace(cls, trace: Trace, number: int, block: int, thread: int) -> ThreadEvent | None:
@@ -96,12 +99,14 @@ class ThreadEvent:
         changed: dict[str, Value] = {}
         for part in parts:
             changed.update(_lane_values(part.registers, lane))
-        return cls(trace, event, lane, accesses, before, {**before, **changed}, changed)
+        call = _find_called_function(trace, number, parts[-1].number, lane)
+        return cls(trace, event, lane, accesses, before, {**before, **changed}, changed, call)
 
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
         """The formatted variables after the event."""
-        return tuple((name, format_value(value)) for name, value in self.after.items())
+        values = self.before if self.call else self.after
+        return tuple((name, format_value(value)) for name, value in values.items())
 
     @property
     def branch_taken(self) -> bool | None:
@@ -172,6 +177,16 @@ def _find_statement_events(trace: Trace, number: int, lane: int) -> list[Event]:
                 break
             events.append(following)
     return events
+
+
+def _find_called_function(trace: Trace, number: int, last: int, lane: int) -> str:
+    """Return the function of a thread's next event, up to the statement's last event; "" for none."""
+    batch = trace.events[number].batch
+    for following in range(number + 1, last):
+        event = trace.events[following]
+        if event.batch == batch and bool(np.isin(lane, event.lanes)):
+            return str(event.function)
+    return ""
 
 
 def _is_same_call(one: Event, other: Event, lane: int) -> bool:

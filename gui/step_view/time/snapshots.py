@@ -94,6 +94,8 @@ def _describe_statement(models: RecordingModels, moment: int, block: int, thread
     name = thread_name(block, thread, several_blocks=models.several_blocks)
     explanation = explain(models.recording, event, block, thread)
     variables = "   ".join(f"{each} = {value}" for each, value in explanation.variables)
+    if explanation.call:  # the figure shows the effects after the call
+        return code, f"{name}:  calls {explanation.call}", variables
     return code, f"{name}:  {explanation.text}" if explanation.text else f"{name} is not active", variables
 
 

@@ -123,6 +123,16 @@ def test_calls_macros_vectors_and_structs():
     assert texts[-1].endswith("= 20")
 
 
+def test_a_statement_that_calls_a_function_takes_effect_after_the_call():
+    source = """
+    __device__ int twice(int x) { return 2 * x; }
+    __global__ void k(int *a) { a[1] = twice(a[2]); }"""
+    recording = record_launch(source, [np.arange(4, dtype=np.int32)], block=1)
+    seen = [explain(recording, moment, 0, 0) for moment in range(recording.event_count)]
+    assert [each.text for each in seen] == ["a[1] = twice(2) = 4", "return 2 * 2 = 4", "a[1] = twice(2) = 4"]
+    assert [each.call for each in seen] == ["twice", "", ""]
+
+
 def test_macros_stand_for_their_values():
     before = """
     #define WARP 32
