@@ -543,14 +543,15 @@ def _model(options: argparse.Namespace) -> int:
     from gpu.cli.patterns import run as cli_run
 
     texts, input_file = _parameter_texts(options)
+    variant = options.pattern.variant(options.variant or options.pattern.default_variant)
+    pattern = options.pattern.with_default_size(variant, None)
     with interrupts.end_on_ctrl_c(STOPPED):
-        if isinstance(options.pattern.presentation, BodiesPresentation):
-            inputs, params, _ = cli_bodies.read_inputs(options.pattern, texts, input_file, options.seed)
-            params = {**params, **options.pattern.params_for_role(Role.STEPS, 0)}
+        if isinstance(pattern.presentation, BodiesPresentation):
+            inputs, params, _ = cli_bodies.read_inputs(pattern, texts, input_file, options.seed)
+            params = {**params, **pattern.params_for_role(Role.STEPS, 0)}
         else:
-            inputs, params, _ = cli_run.read_inputs(options.pattern, texts, input_file, None, options.seed)
-        variant = options.variant or options.pattern.default_variant
-        cli_model.print_modeled_pattern(options.pattern, variant, params, inputs, options.gpu, json=options.json)
+            inputs, params, _ = cli_run.read_inputs(pattern, texts, input_file, None, options.seed)
+        cli_model.print_modeled_pattern(pattern, variant.name, params, inputs, options.gpu, json=options.json)
     return OK
 
 

@@ -631,15 +631,31 @@ class Pattern:
         integers = (parameter for parameter in self.parameters if isinstance(parameter, Integer))
         return next((integer for integer in integers if integer.on_gpu is not None), None)
 
-    def with_device_defaults(self, device: Device) -> Pattern:
-        """Return the pattern with defaults for a device: on a GPU, enough work for meaningful times."""
-        grown, growing = self.min_comparable_size(device), self.device_sized_parameter
-        if growing is None or not grown:
-            return self
-        changed = (
-            replace(parameter, default=grown) if parameter is growing else parameter for parameter in self.parameters
+    def default_size(self, variant: Variant, device: Device | None) -> int:
+        """Return the default of `device_sized_parameter`, 0 without one: on a GPU, enough work for meaningful times.
+
+        Parameters
+        ----------
+        variant : Variant
+            The variant to run, which may limit the default.
+        device : Device or None
+            None for a device that is not known yet.
+        """
+        growing = self.device_sized_parameter
+        if growing is None:
+            return 0
+        default = (0 if device is None else self.min_comparable_size(device)) or growing.default
+        return min(default, variant.max_default_size or default)
+
+    def with_default_size(self, variant: Variant, device: Device | None) -> Pattern:
+        """Return the pattern with the default size of a variant on a device; see `default_size`."""
+        growing, size = self.device_sized_parameter, self.default_size(variant, device)
+        return replace(
+            self,
+            parameters=tuple(
+                replace(parameter, default=size) if parameter is growing else parameter for parameter in self.parameters
+            ),
         )
-        return replace(self, parameters=tuple(changed))
 
     def min_comparable_size(self, device: Device) -> int:
         """Return the smallest value of `device_sized_parameter` for comparing variants on a device, 0 if not a GPU."""

@@ -19,6 +19,7 @@ def single_thread_variant(
     limit: str,
     work: Callable[[Inputs, Params], int],
     textbook: Callable[[Params, int], int],
+    max_default_size: int,
     **variant_fields: Callable[..., object],
 ) -> Variant:
     """Return the variant of a kernel that is launched with one thread.
@@ -33,6 +34,8 @@ def single_thread_variant(
         (inputs, params) -> number of operations that the thread executes one after the other.
     textbook : callable
         (params, n) -> expected number of operations for n elements.
+    max_default_size : int
+        As in Variant: with this size, the thread executes at most `MAX_OPERATIONS` operations.
     variant_fields
         Other fields of the Variant.
     """
@@ -57,6 +60,7 @@ def single_thread_variant(
         obstacle=obstacle,
         threads=lambda params: 1,
         is_single_thread=True,
+        max_default_size=max_default_size,
         **variant_fields,  # type: ignore[arg-type]
     )
 

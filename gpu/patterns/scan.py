@@ -547,6 +547,7 @@ PATTERN = Pattern(
             limit="n - 1 operations, the fewest of all scans, but each depends on the one before.",
             work=lambda inputs, params: _sequential(params, inputs["values"].size),
             textbook=_sequential,
+            max_default_size=2**20,
         ),
         Variant(
             "naive",

@@ -16,11 +16,10 @@ def apply_device_defaults(
     """Set the unchosen sizes to the defaults of their variants and the device; return the patterns that changed."""
     changed = []
     for name, pattern in patterns.items():
-        parameter = (pattern if device is None else pattern.with_device_defaults(device)).device_sized_parameter
-        current = settings[name]
+        parameter, current = pattern.device_sized_parameter, settings[name]
         if parameter is None or parameter.name in current.chosen:
             continue
-        default = min(parameter.default, pattern.variant(current.variant).max_default_size or parameter.default)
+        default = pattern.default_size(pattern.variant(current.variant), device)
         if current.params[parameter.name] == default:
             continue
         current.params[parameter.name] = default

@@ -88,7 +88,7 @@ def run(
             )
             return outcome, None
 
-        pattern = pattern.with_device_defaults(engine.device)
+        pattern = pattern.with_default_size(variant, engine.device)
         return _run_and_report(
             run_on_engine, pattern, variant, param_values, input_file, output_file, source_file, seed, as_json=as_json
         )
@@ -114,7 +114,7 @@ def _run_on_cluster(
     load_dask()
     with open_cluster(cluster.settings) as workers:
         runner = ClusterRunner(workers, cluster)
-        pattern = pattern.with_device_defaults(runner.device)
+        pattern = pattern.with_default_size(variant, runner.device)
         return _run_and_report(
             runner, pattern, variant, param_values, input_file, output_file, source_file, seed, as_json=as_json
         )

@@ -386,6 +386,7 @@ PATTERN = Pattern(
             limit="One pixel after the other.",
             work=lambda inputs, params: counting_input.prepare_counting_input(inputs, params).planes.size,
             textbook=lambda params, n: n,
+            max_default_size=2**20,
         ),
         Variant(
             "block-partition",

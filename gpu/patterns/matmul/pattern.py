@@ -544,6 +544,7 @@ _ONE_THREAD = single_thread_variant(
     limit="One multiply-add after the other.",
     work=lambda inputs, params: _count_operations(params, *_product_sizes(inputs)),
     textbook=lambda params, n: _count_operations(params, params["m"] or n, n, params["k"] or n),
+    max_default_size=2**6,
 )
 
 

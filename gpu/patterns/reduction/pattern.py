@@ -403,6 +403,7 @@ PATTERN = Pattern(
             limit="n - 1 operations, one after the other, though half of them are independent.",
             work=lambda inputs, params: _sequential(params, inputs["values"].size),
             textbook=_sequential,
+            max_default_size=2**20,
         ),
         Variant(
             "neighbored",

@@ -117,6 +117,7 @@ PATTERN = Pattern(
             limit="n (n - 1) / 2 comparisons, one after the other.",
             work=lambda inputs, params: _selection_comparisons(params, inputs["values"].size),
             textbook=_selection_comparisons,
+            max_default_size=2**10,
             comparable=_comparable,
         ),
         Variant(

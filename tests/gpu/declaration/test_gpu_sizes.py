@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gpu.bench import device_records
@@ -12,6 +13,7 @@ from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import Device
 from gpu.patterns import all_patterns, find_pattern
+from gpu.run.host_program import validate_inputs
 
 H200 = Device("cuda", "NVIDIA H200", "gpu", 1024, 49152, 132)
 LAPTOP = replace(H200, name="a laptop's", multiprocessors=20)
@@ -43,13 +45,14 @@ def test_a_size_is_the_power_of_two_that_is_nearest() -> None:
 )
 def test_defaults_grow_with_the_gpu(name: str, parameter: str, on_h200: int, on_laptop: int) -> None:
     pattern = find_pattern(name)
+    variant = pattern.variant(pattern.default_variant)
     before = pattern.check({})
     for device, grown in ((H200, on_h200), (LAPTOP, on_laptop)):
-        params = pattern.with_device_defaults(device).check({})
+        params = pattern.with_default_size(variant, device).check({})
         assert params.pop(parameter) == grown
         assert params == {key: value for key, value in before.items() if key != parameter}
-    assert pattern.with_device_defaults(SIMULATED).check({}) == before, "the simulator keeps its own"
-    assert pattern.with_device_defaults(H200).check({parameter: 64})[parameter] == 64, "what is given counts"
+    assert pattern.with_default_size(variant, SIMULATED).check({}) == before, "the simulator keeps its own"
+    assert pattern.with_default_size(variant, H200).check({parameter: 64})[parameter] == 64, "what is given counts"
 
 
 @pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
@@ -57,10 +60,22 @@ def test_every_pattern_knows_from_which_size_it_can_be_compared(pattern: Pattern
     assert pattern.device_sized_parameter is not None or pattern.side_on_gpu is not None
     assert not pattern.is_image_pattern or pattern.side_on_gpu is not None
     assert len([each for each in pattern.parameters if getattr(each, "on_gpu", None)]) <= 1
+    variant = pattern.variant(pattern.default_variant)
     for device in (H200, replace(H200, multiprocessors=1), replace(H200, multiprocessors=1000)):
-        grown = pattern.with_device_defaults(device)
+        grown = pattern.with_default_size(variant, device)
         grown.check({})
-        assert grown.with_device_defaults(SIMULATED) == grown
+        assert grown.with_default_size(variant, SIMULATED) == grown
+
+
+@pytest.mark.parametrize("device", [SIMULATED, LAPTOP, H200], ids=lambda device: device.name)
+@pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)
+def test_each_variant_runs_with_its_defaults(pattern: Pattern, device: Device) -> None:
+    image = {"image": np.zeros((512, 512), np.uint8), "maxval": np.array(255)} if pattern.is_image_pattern else {}
+    for variant in pattern.variants:
+        if device is not SIMULATED and not (variant.max_default_size or variant.is_single_thread):
+            continue  # accepts any size; generating a large input for it would take seconds
+        params = pattern.with_default_size(variant, device).check({})
+        validate_inputs(pattern, variant, pattern.prepare_inputs(image, params, 0), params)
 
 
 def test_images_grow_too() -> None:

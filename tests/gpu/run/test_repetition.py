@@ -180,7 +180,8 @@ def test_on_a_gpu_the_default_is_not_bound_by_launches() -> None:
     engine = engines.create_engine("cuda")
     try:
         for name in ("reduction", "scan", "compaction", "softmax"):
-            pattern = find_pattern(name).with_device_defaults(engine.device)
+            pattern = find_pattern(name)
+            pattern = pattern.with_default_size(pattern.variant(pattern.default_variant), engine.device)
             params = pattern.check({})
             inputs = pattern.prepare_inputs({}, params, 0)
             for variant in pattern.variants:
