@@ -12,7 +12,6 @@ from gpu.base.lane_mask import LaneMask
 from gpu.base.paths import KERNELS
 from gpu.base.warp import WARP
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress
-from gpu.declaration.roles import Role
 from gpu.engines.counting_engine import ObservedEngine
 from gpu.messages.runs.atomics import (
     MAX_ELEMENTS,
@@ -23,7 +22,7 @@ from gpu.messages.runs.atomics import (
     Interleaving,
     ThreadStep,
 )
-from gpu.patterns.histogram.counting_input import prepare_counting_input, strip_to_letters
+from gpu.patterns.histogram.counting_input import prepare_counting_input
 from gpu.simulator.counting.contention import AddressTally, Contention
 from gpu.simulator.executor.schedule import Chooser
 from gpu.simulator.executor.state.batch import BlockBatch
@@ -41,7 +40,7 @@ def study_atomics(
     *,
     seed: int = 0,
 ) -> AtomicsStudy:
-    """Return the lesson's study of an input; for a text, of its letters.
+    """Return the lesson's study of an input.
 
     Parameters
     ----------
@@ -61,18 +60,23 @@ def study_atomics(
     InputError
         The inputs or parameters are not valid for the pattern.
     """
-    all_params = pattern.check(param_values)
-    params = strip_to_letters(all_params)
+    params = pattern.check(param_values)
     inputs = pattern.prepare_inputs(inputs, params, seed)
     pattern.accept(inputs, params)
     counts = count_atomics(pattern, inputs, params, report_progress)
+    elements = prepare_counting_input(inputs, params).planes.size
+    textbook = next(each.global_counts for each in counts if each.variant == "interleaved")
+    if pattern.input_kind(params) == "text":
+        textbook = _count_letters(pattern, inputs, params)
     return AtomicsStudy(
-        counts,
-        prepare_counting_input(inputs, params).planes.size,
-        len(pattern.value(all_params, Role.TEXT) or "") - len(pattern.value(params, Role.TEXT) or ""),
-        enumerate_interleavings("update_racy"),
-        enumerate_interleavings("update_atomic"),
+        counts, elements, textbook, enumerate_interleavings("update_racy"), enumerate_interleavings("update_atomic")
     )
+
+
+def _count_letters(pattern: Pattern, inputs: Inputs, params: Params) -> ContentionCounts:
+    """Return the atomic operations of the textbook's kernel, which skips all characters but letters."""
+    letters = pattern.reference(inputs, params)[..., :-1]  # the last bin counts the other characters
+    return ContentionCounts(int(letters.sum()), int(np.count_nonzero(letters)), int(letters.max()))
 
 
 def count_atomics(

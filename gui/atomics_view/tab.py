@@ -26,7 +26,6 @@ from gpu.messages.runs.atomics import (
     model_atomics,
 )
 from gpu.messages.runs.pattern_runs import RunPattern, RunResult
-from gpu.patterns.histogram.counting_input import strip_to_letters
 from gui.atomics_view.lost_updates import LostUpdates
 from gui.model.records import OpenImage
 from gui.model.request_queue import RequestQueue
@@ -248,7 +247,7 @@ class AtomicsTab(QWidget):
             lambda e: self._on_study(request_number, e),
         )
         for variant in VARIANTS:
-            request = RunPattern(self._pattern.name, variant, strip_to_letters(params), dict(inputs), verify=False)
+            request = RunPattern(self._pattern.name, variant, params, dict(inputs), verify=False)
             # Run twice: the first run includes one-time work such as compiling.
             for again in ("first", "again"):
                 self._engine.post(
@@ -301,10 +300,9 @@ class AtomicsTab(QWidget):
             total = self._image.values.size
             noun = f"pixel values of {self._image.path.name}"
         else:
-            noun = "letters" if self._pattern.input_kind(self._params()) == "text" else "numbers"
+            noun = "characters" if self._pattern.input_kind(self._params()) == "text" else "numbers"
         part = "" if counted == total else f" of {format_count(total)}"
-        ignored = f", {format_count(study.ignored)} others ignored" if study.ignored else ""
-        self.input_label.show_text(f"{format_count(counted)}{part} {noun}{ignored}")
+        self.input_label.show_text(f"{format_count(counted)}{part} {noun}")
 
     def _show_counts(self, counts: AtomicCounts) -> None:
         for space, contended in (("global", counts.global_counts), ("shared", counts.shared_counts)):
@@ -324,7 +322,7 @@ class AtomicsTab(QWidget):
             for word in place:
                 word.setText("")
         if self.study is not None:
-            words = describe_latency_chain(self.study.global_memory_counts, latencies)
+            words = describe_latency_chain(self.study.textbook_counts, latencies)
             for (figure, description), (value, meaning) in zip(self.chain, words, strict=False):
                 figure.setText(value)
                 description.setText(meaning)

@@ -74,7 +74,6 @@ def run(options: argparse.Namespace) -> None:
         The input cannot be read, or an option is not a positive number.
     """
     from gpu.patterns import pattern_with_lesson
-    from gpu.patterns.histogram.counting_input import strip_to_letters
     from gpu.run.atomics import study_atomics
     from gpu.run.pattern_run import run_pattern
 
@@ -82,13 +81,12 @@ def run(options: argparse.Namespace) -> None:
     latencies = Latencies(*(_parse_positive(options, name) for name in ("clock", "global_cycles", "shared_cycles")))
     inputs, texts = _read_input(pattern, options)
     result = study_atomics(pattern, inputs, texts, lambda progress: None)
-    letter_params = strip_to_letters(pattern.check(texts))
     with closing(engines.create_engine(options.engine, options.executor)) as engine:
         times = []
         for variant in map(pattern.variant, VARIANTS):
             for _ in range(2):  # the first run is a warm-up
                 outcome = run_pattern(
-                    engine, pattern, variant, inputs, letter_params, lambda progress: None, with_reference=False
+                    engine, pattern, variant, inputs, texts, lambda progress: None, with_reference=False
                 )
             times.append(outcome.report.time_ms.kernel)
         measured_on = f"{engine.device.name} ({engine.device.executor})"
@@ -101,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
             "simulated": simulated,
             "kernel_ms": times,
         }
-        latency_chain = compute_latency_chain(result.global_memory_counts, latencies)
+        latency_chain = compute_latency_chain(result.textbook_counts, latencies)
         data["chain"] = asdict(latency_chain) if latency_chain is not None else None
         data["modeled"] = [asdict(model_atomics(counts, latencies)) for counts in result.counts]
         print(json.dumps(data, indent=2))
@@ -161,10 +159,8 @@ def format_study(
     """
     elements = study_result.counts[0].elements
     cut = f", of {study_result.elements}" if elements < study_result.elements else ""
-    ignored = f" (without {study_result.ignored} other characters)" if study_result.ignored else ""
-    unit = "letters" if study_result.ignored else "elements"
     lines = [
-        f"Atomics of {elements} {unit}{cut}{ignored}: counted by the simulator",
+        f"Atomics of {elements} elements{cut}: counted by the simulator",
         "  variant                   memory    atomics  addresses  hottest  warp queue  block queue",
     ]
     for title, counts in zip(titles, study_result.counts, strict=True):
@@ -186,7 +182,7 @@ def format_study(
         f"  shared memory: {shared_rate}",
         *(
             f"  {figure:>20}  {what}"
-            for figure, what in describe_latency_chain(study_result.global_memory_counts, latencies)
+            for figure, what in describe_latency_chain(study_result.textbook_counts, latencies)
         ),
         f"  {'variant':<26}{'modeled':>12}{'to simulate' if simulated else 'measured':>14}  longest queue",
     ]

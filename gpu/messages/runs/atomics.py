@@ -229,22 +229,18 @@ class AtomicsStudy:
         For each of `VARIANTS`.
     elements : int
         Elements of the whole input; may exceed the number that was processed.
-    ignored : int
-        Characters that are not letters; they are removed before counting.
+    textbook_counts : ContentionCounts
+        Atomic operations of the textbook's kernel, all in global memory; for a text, on its letters alone. Its queues
+        are not counted.
     racy, atomic : tuple of Interleaving
         Two threads that read, add and write separately; two that use an atomic operation.
     """
 
     counts: tuple[AtomicCounts, ...]
     elements: int
-    ignored: int
+    textbook_counts: ContentionCounts
     racy: tuple[Interleaving, ...]
     atomic: tuple[Interleaving, ...]
-
-    @property
-    def global_memory_counts(self) -> ContentionCounts:
-        """Counts of a variant with all its atomic operations in global memory."""
-        return next(counts.global_counts for counts in self.counts if counts.variant == "interleaved")
 
 
 @dataclass(frozen=True)

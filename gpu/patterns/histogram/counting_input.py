@@ -129,14 +129,6 @@ def _make_numbers(params: Params, rng: np.random.Generator) -> Array:
     return values
 
 
-def strip_to_letters(params: Params) -> Params:
-    """Return the parameters with the text reduced to its letters, as in textbooks' example histograms."""
-    if params["of"] != LETTERS:
-        return params
-    letters = "".join(character for character in params["text"] if character.isascii() and character.isalpha())
-    return {**params, "text": letters}
-
-
 def bin_names(params: Params) -> tuple[str, ...]:
     """Return the names of the bins of texts and custom ranges; empty for levels and equal ranges."""
     match params["of"]:

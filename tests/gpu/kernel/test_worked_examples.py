@@ -367,10 +367,10 @@ def _longest_chain() -> tuple[LatencyChain, ContentionCounts]:
     pattern = find_pattern("histogram")
     params = {**pattern.step_params, "of": "letters", "text": PHRASE, "letters": 4}
     found = study_atomics(pattern, {}, params, lambda progress: None)
-    assert found.ignored == 4, "three spaces and the full stop"
-    followed = compute_latency_chain(found.global_memory_counts, Latencies())
+    assert found.elements - found.textbook_counts.operations == 4, "three spaces and the full stop"
+    followed = compute_latency_chain(found.textbook_counts, Latencies())
     assert followed is not None
-    return followed, found.global_memory_counts
+    return followed, found.textbook_counts
 
 
 def test_the_chapter_s_chain() -> None:

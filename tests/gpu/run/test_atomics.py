@@ -11,6 +11,7 @@ import pytest
 
 from gpu.base.errors import InputError
 from gpu.cli import main as cli
+from gpu.declaration.pattern import Preset
 from gpu.messages.runs.atomics import (
     AtomicCounts,
     ContentionCounts,
@@ -141,7 +142,7 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
 
     code, out, _ = run("--text", "aaaa bb", "--global-cycles", "100")
     assert code == 0
-    assert "Atomics of 6 letters (without 1 other characters)" in out
+    assert "Atomics of 7 elements: counted" in out
     assert "5 million atomics/s" in out
     assert "correct in 2 of 20 orders" in out
     assert "A atomic 1   B atomic 1 -> 2" in out
@@ -155,20 +156,30 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--clock must be a number above 0, not '0'" in err
 
 
-def test_the_phrase_is_38_letters_on_seven_addresses_and_the_chain_is_the_chapter_s() -> None:
-    """Kirk and Hwu: 2.5 M, evenly 17.5 M, and far less where ten letters of the 38 are in one bin."""
+def test_all_characters_are_counted_and_the_chain_is_the_chapter_s() -> None:
+    """Kirk and Hwu: 2.5 M, evenly 17.5 M, and far less where ten letters of the 38 are in one bin; no blanks."""
     given = {"of": "letters", "text": "programming massively parallel processors", "letters": 4}
     found = study_atomics(PATTERN, {}, given, lambda progress: None)
-    assert (found.elements, found.ignored) == (38, 3)
+    assert found.elements == 41
     for counts in found.counts[:2]:
         of = counts.global_counts
-        assert (of.operations, of.addresses, of.hottest) == (38, 7, 10)
-    assert compute_latency_chain(found.global_memory_counts, Latencies()) == LatencyChain(
+        assert (of.operations, of.addresses, of.hottest) == (41, 8, 10)
+    assert compute_latency_chain(found.textbook_counts, Latencies()) == LatencyChain(
         2.5e6, 25e6, 17.5e6, 9.5e6, 105e6, 128e9, 32e9
     )
 
 
 def test_a_text_without_letters_has_no_chain() -> None:
     found = study_atomics(PATTERN, {}, {"of": "letters", "text": "1, 2; 3!"}, lambda progress: None)
-    assert (found.elements, found.ignored) == (0, 8)
-    assert describe_latency_chain(found.global_memory_counts, Latencies()) == ()
+    assert (found.elements, found.counts[0].global_counts.hottest) == (8, 8)
+    assert describe_latency_chain(found.textbook_counts, Latencies()) == ()
+
+
+@pytest.mark.parametrize("preset", PATTERN.presets, ids=lambda preset: preset.title)
+def test_the_study_counts_the_run_of_the_other_tabs(preset: Preset) -> None:
+    params = PATTERN.check(preset.params)
+    bins = PATTERN.reference(PATTERN.prepare_inputs({}, params, 0), params)
+    for counts in study_atomics(PATTERN, {}, params, lambda progress: None).counts[:2]:
+        contention = counts.global_counts
+        assert (contention.operations, contention.addresses) == (bins.sum(), np.count_nonzero(bins))
+        assert contention.hottest == bins.max()

@@ -25,8 +25,8 @@ def tab(qtbot, window):
 
 
 def test_what_is_counted_stands_beside_model_and_measurement(tab):
-    assert tab.input_label._full_text == "8 letters, 2 others ignored"
-    assert tab.count_labels["interleaved", "global", "atomics"].text() == "8"
+    assert tab.input_label._full_text == "10 characters"
+    assert tab.count_labels["interleaved", "global", "atomics"].text() == "10"
     assert tab.count_labels["interleaved", "global", "hottest"].text() == "6"
     assert tab.count_labels["interleaved", "global", "warp queue"].text() == "6"
     assert tab.count_labels["interleaved", "shared", "atomics"].text() == "–"
@@ -81,9 +81,9 @@ def test_other_settings_are_studied_when_the_tab_is_seen(qtbot, window, tab):
     window.page.tabs.setCurrentIndex(0)
     window.page.form.change_values(text="q")
     wait_until_idle(qtbot, window)
-    assert tab.input_label._full_text == "8 letters, 2 others ignored"
+    assert tab.input_label._full_text == "10 characters"
     window.page.tabs.setCurrentIndex(2)
-    qtbot.waitUntil(lambda: tab.input_label.text() == "1 letters", timeout=20_000)
+    qtbot.waitUntil(lambda: tab.input_label.text() == "1 characters", timeout=20_000)
     now = [each for host in window.host.instances for each in host.requests if isinstance(each, StudyAtomics)]
     assert len(now) == len(studies) + 1
 
@@ -145,7 +145,7 @@ def test_the_chapter_s_chain_follows_from_the_phrase(qtbot, window, tab):
     window.page.form.change_values(text="programming massively parallel processors")
     wait_until_idle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)
-    qtbot.waitUntil(lambda: "38 letters" in tab.input_label._full_text, timeout=20_000)
+    qtbot.waitUntil(lambda: "41 characters" in tab.input_label._full_text, timeout=20_000)
     assert [figure.text() for figure, _ in tab.chain] == [
         "2.5 M atomics/s", "17.5 M atomics/s", "9.5 M atomics/s", "25 M atomics/s", "105 M operations/s", "128 GB/s",
     ]  # fmt: skip
