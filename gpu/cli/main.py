@@ -260,8 +260,8 @@ def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
     contending = commands.add_parser(
         "atomics",
         help="cost of atomics on an image or a text, and updates lost to a race",
-        description="Counts the histogram's atomics by address, models and measures their cost, and runs a race of two "
-        "threads in every order.",
+        description="Counts the histogram's atomics by address, measures their cost, computes a textbook's example, "
+        "and runs a race of two threads in every order.",
         allow_abbrev=False,
     )
     contending.fill = _add_atomics

@@ -1,1 +1,1 @@
-"""The Atomics tab: counted contention, modeled latencies, measured times, lost updates."""
+"""The Atomics tab: counted contention, textbook latencies, measured times, lost updates."""

@@ -1,4 +1,4 @@
-"""The Atomics tab of the histogram: contention counted by address, its modeled and measured cost, lost updates."""
+"""The Atomics tab of the histogram: contention counted by address, its textbook and measured cost, lost updates."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gpu.messages.runs.atomics import (
     ContentionCounts,
     Latencies,
     StudyAtomics,
+    compute_textbook_time,
     describe_latency_chain,
-    model_atomics,
 )
 from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gui.atomics_view.lost_updates import LostUpdates
@@ -31,7 +31,7 @@ from gui.model.records import OpenImage
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.qt.timers import create_single_shot_timer
-from gui.widgets.basic import Card, ElidedLabel, format_count, format_figure, label
+from gui.widgets.basic import Card, ElidedLabel, format_count, format_figure, label, wrap_tip
 
 _COUNT_COLUMNS = {
     "atomics": "Atomic operations, counted per thread",
@@ -40,7 +40,8 @@ _COUNT_COLUMNS = {
     "warp queue": "The largest number of threads of a warp that access one address at once",
     "block queue": "The largest number of threads of a block that access one address at once",
 }
-_TIME_COLUMNS = ("modeled", "measured", "limited by")
+_TIME_COLUMNS = ("textbook", "measured", "limited by")
+_TEXTBOOK_TIP = "Time if only queues at single addresses took time. Compare shows the times modeled for a GPU."
 _CHANNEL = "atomics"
 _DELAY_MS = 250
 _INTERLEAVINGS_HEIGHT = 260
@@ -88,7 +89,7 @@ class AtomicsTab(QWidget):
         self.count_labels: dict[tuple[str, str, str], QLabel] = {}
         self.time_labels: dict[tuple[str, str], QLabel] = {}
         default = Latencies()
-        self.clock = _create_number_box("GHz", default.clock_ghz, 0.1, 10, 0.1, "Clock of the model")
+        self.clock = _create_number_box("GHz", default.clock_ghz, 0.1, 10, 0.1, "Clock of the textbook example")
         self.global_latency = _create_number_box(
             "cycles", default.global_cycles, 1, 2000, 10, "Cycles to global memory, one way"
         )
@@ -160,6 +161,8 @@ class AtomicsTab(QWidget):
         table.setVerticalSpacing(2)
         for column, name in enumerate(_TIME_COLUMNS, 1):
             head = self.time_kind_label if name == "measured" else label(name, "caption")
+            if name == "textbook":
+                head.setToolTip(wrap_tip(_TEXTBOOK_TIP))
             table.addWidget(head, 0, column, Qt.AlignmentFlag.AlignRight)
             table.setColumnStretch(column, 1)
         for line, variant in enumerate(VARIANTS, 1):
@@ -315,8 +318,8 @@ class AtomicsTab(QWidget):
         latencies = Latencies(self.clock.value(), self.global_latency.value(), self.shared_latency.value())
         rates = [latencies.per_second(cycles) / 1e6 for cycles in (latencies.global_cycles, latencies.shared_cycles)]
         self.rate.setText(
-            f"Modeled: an address executes one atomic operation at a time: {format_figure(rates[0])} million per "
-            f"second in global memory, {format_figure(rates[1])} in shared memory."
+            f"Textbook example: atomics in DRAM, unlike on present GPUs. An address executes {format_figure(rates[0])} "
+            f"million per second in global memory, {format_figure(rates[1])} million in shared memory."
         )
         for place in self.chain:
             for word in place:
@@ -329,9 +332,9 @@ class AtomicsTab(QWidget):
         by_variant = {counts.variant: counts for counts in self.study.counts} if self.study is not None else {}
         for variant in VARIANTS:
             if variant in by_variant:
-                modeled = model_atomics(by_variant[variant], latencies)
-                self.time_labels[variant, "modeled"].setText(_format_milliseconds(modeled.time_ms))
-                limit = f"{modeled.bound_by} memory" if modeled.bound_by else "–"
+                textbook = compute_textbook_time(by_variant[variant], latencies)
+                self.time_labels[variant, "textbook"].setText(_format_milliseconds(textbook.time_ms))
+                limit = f"{textbook.bound_by} memory" if textbook.bound_by else "–"
                 self.time_labels[variant, "limited by"].setText(limit)
             time = self.times.get(variant)
             self.time_labels[variant, "measured"].setText("–" if time is None else _format_milliseconds(time))

@@ -1,4 +1,4 @@
-"""The command `atomics`: counted, modeled and measured cost of atomics, and the updates that a race loses."""
+"""The command `atomics`: counted and measured cost of atomics, textbook times, and updates that a race loses."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from gpu.messages.runs.atomics import (
     Latencies,
     ThreadStep,
     compute_latency_chain,
+    compute_textbook_time,
     describe_latency_chain,
-    model_atomics,
 )
 
 
@@ -48,25 +48,28 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the simulator's executor: compiled (to machine code) or lockstep; auto is compiled (default: auto)",
     )
     parser.add_argument(
-        "--clock", metavar="GHZ", default=default.clock_ghz, help="clock of the model (default: %(default)s)"
+        "--clock",
+        metavar="GHZ",
+        default=default.clock_ghz,
+        help="clock of the textbook example (default: %(default)s)",
     )
     parser.add_argument(
         "--global-cycles",
         metavar="N",
         default=default.global_cycles,
-        help="one-way latency of global memory (default: %(default)s)",
+        help="the example's one-way latency of global memory (default: %(default)s)",
     )
     parser.add_argument(
         "--shared-cycles",
         metavar="N",
         default=default.shared_cycles,
-        help="one-way latency of shared memory (default: %(default)s)",
+        help="the example's one-way latency of shared memory (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Count, model and measure the atomics; print the results.
+    """Count and measure the atomics, compute their textbook times, and print the results.
 
     Raises
     ------
@@ -94,14 +97,14 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         data = {
             **asdict(result),
-            "model": asdict(latencies),
+            "latencies": asdict(latencies),
             "measured_on": measured_on,
             "simulated": simulated,
             "kernel_ms": times,
         }
         latency_chain = compute_latency_chain(result.textbook_counts, latencies)
         data["chain"] = asdict(latency_chain) if latency_chain is not None else None
-        data["modeled"] = [asdict(model_atomics(counts, latencies)) for counts in result.counts]
+        data["textbook"] = [asdict(compute_textbook_time(counts, latencies)) for counts in result.counts]
         print(json.dumps(data, indent=2))
     else:
         titles = [pattern.variant(name).title for name in VARIANTS]
@@ -177,18 +180,18 @@ def format_study(
     )
     lines += [
         "",
-        f"Modeled at {latencies.clock_ghz:g} GHz",
+        f"Textbook example at {latencies.clock_ghz:g} GHz, atomics in DRAM; `model histogram` models a present GPU",
         f"  global memory: {global_rate}",
         f"  shared memory: {shared_rate}",
         *(
             f"  {figure:>20}  {what}"
             for figure, what in describe_latency_chain(study_result.textbook_counts, latencies)
         ),
-        f"  {'variant':<26}{'modeled':>12}{'to simulate' if simulated else 'measured':>14}  longest queue",
+        f"  {'variant':<26}{'textbook':>12}{'to simulate' if simulated else 'measured':>14}  longest queue",
     ]
     for title, counts, time in zip(titles, study_result.counts, times, strict=True):
-        modeled = model_atomics(counts, latencies)
-        lines.append(f"  {title:<26}{modeled.time_ms:>9.4f} ms{time:>11.4f} ms  {modeled.bound_by or 'none'}")
+        textbook = compute_textbook_time(counts, latencies)
+        lines.append(f"  {title:<26}{textbook.time_ms:>9.4f} ms{time:>11.4f} ms  {textbook.bound_by or 'none'}")
     clock = f"{SIMULATION_TIME_LABEL}, not a GPU's time:" if simulated else "measured: kernel time of"
     lines += [f"  {clock} the whole input on {measured_on}", ""]
     for name, orders in (("read, add, write", study_result.racy), ("atomic", study_result.atomic)):

@@ -61,7 +61,7 @@ class AtomicCounts:
 
 @dataclass(frozen=True)
 class Latencies:
-    """Latencies that the lesson's model assumes.
+    """Latencies of the textbook's example, Kirk and Hwu's: not those of a present GPU, which the timing model has.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class Latencies:
 
 
 @dataclass(frozen=True)
-class ModeledAtomics:
-    """Modeled time of counted atomic operations.
+class TextbookTime:
+    """Time of counted atomic operations in the textbook's example.
 
     Parameters
     ----------
@@ -99,13 +99,13 @@ class ModeledAtomics:
     per_second: float
 
 
-def model_atomics(counts: AtomicCounts, latencies: Latencies) -> ModeledAtomics:
-    """Model a variant's time if only the queues at single addresses take time."""
+def compute_textbook_time(counts: AtomicCounts, latencies: Latencies) -> TextbookTime:
+    """Return a variant's time if only the queues at single addresses take time."""
     at_global = counts.global_counts.hottest / latencies.per_second(latencies.global_cycles)
     at_shared = counts.shared_counts.hottest / latencies.per_second(latencies.shared_cycles)
     seconds = at_global + at_shared
     bound = "" if not seconds else "global" if at_global >= at_shared else "shared"
-    return ModeledAtomics(1e3 * seconds, bound, counts.elements / seconds if seconds else 0.0)
+    return TextbookTime(1e3 * seconds, bound, counts.elements / seconds if seconds else 0.0)
 
 
 CACHE_SPEEDUP = 10

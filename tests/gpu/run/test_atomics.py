@@ -18,8 +18,8 @@ from gpu.messages.runs.atomics import (
     Latencies,
     LatencyChain,
     compute_latency_chain,
+    compute_textbook_time,
     describe_latency_chain,
-    model_atomics,
 )
 from gpu.patterns import find_pattern
 from gpu.run import atomics as atomics_lesson
@@ -124,12 +124,12 @@ def test_the_model_is_latency_over_the_clock() -> None:
     counts = AtomicCounts(
         "x", 10_000, ContentionCounts(hottest=2500, operations=5000), ContentionCounts(hottest=125_000)
     )
-    found = model_atomics(counts, latencies)
+    found = compute_textbook_time(counts, latencies)
     assert found.time_ms == pytest.approx(1.0 + 1.0)
     assert found.per_second == pytest.approx(5e6)
-    assert model_atomics(counts, Latencies(2.0, 200, 4)).time_ms == pytest.approx(1.0)
-    assert model_atomics(counts, Latencies(1.0, 200, 8)).bound_by == "shared"
-    assert model_atomics(AtomicCounts("x", 0, ContentionCounts(), ContentionCounts()), latencies).bound_by == ""
+    assert compute_textbook_time(counts, Latencies(2.0, 200, 4)).time_ms == pytest.approx(1.0)
+    assert compute_textbook_time(counts, Latencies(1.0, 200, 8)).bound_by == "shared"
+    assert compute_textbook_time(AtomicCounts("x", 0, ContentionCounts(), ContentionCounts()), latencies).bound_by == ""
 
 
 def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,7 +150,7 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
     code, out, _ = run("--text", "aaaa bb", "--json")
     data = json.loads(out)
     assert data["counts"][0]["global_counts"]["hottest"] == 6
-    assert len(data["kernel_ms"]) == len(data["modeled"]) == 5
+    assert len(data["kernel_ms"]) == len(data["textbook"]) == 5
     code, out, err = run("--clock", "0")
     assert (code, out) == (2, "")
     assert "--clock must be a number above 0, not '0'" in err

@@ -24,23 +24,23 @@ def tab(qtbot, window):
     return found
 
 
-def test_what_is_counted_stands_beside_model_and_measurement(tab):
+def test_counts_stand_beside_textbook_and_measured_times(tab):
     assert tab.input_label._full_text == "10 characters"
     assert tab.count_labels["interleaved", "global", "atomics"].text() == "10"
     assert tab.count_labels["interleaved", "global", "hottest"].text() == "6"
     assert tab.count_labels["interleaved", "global", "warp queue"].text() == "6"
     assert tab.count_labels["interleaved", "shared", "atomics"].text() == "–"
     assert tab.count_labels["privatized", "shared", "block queue"].text() == "6"
-    assert tab.time_labels["interleaved", "modeled"].text() == "2.4 µs"
+    assert tab.time_labels["interleaved", "textbook"].text() == "2.4 µs"
     assert tab.time_labels["interleaved", "limited by"].text() == "global memory"
     assert tab.time_labels["interleaved", "measured"].text() == "20.0 ms"
 
 
 def test_the_model_follows_its_cycles(tab):
     tab.global_latency.setValue(100)
-    assert tab.time_labels["interleaved", "modeled"].text() == "1.2 µs"
+    assert tab.time_labels["interleaved", "textbook"].text() == "1.2 µs"
     tab.clock.setValue(2)
-    assert tab.time_labels["interleaved", "modeled"].text() == "0.6 µs"
+    assert tab.time_labels["interleaved", "textbook"].text() == "0.6 µs"
     assert "10.0 million per second in global memory" in tab.rate.text()
 
 
