@@ -21,6 +21,7 @@ _PARAMETER = re.compile(
 _FILE = re.compile(r"\.file\s+(\d+)\s+\"([^\"]*)\"")
 _LINE = re.compile(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)")
 _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8}
+_NAME = re.compile(r"(?<![\w$%.])[\w$]+")
 _REGISTER = re.compile(r"%[a-zA-Z_][\w$]*")
 _SPECIAL = re.compile(
     r"%(tid|ntid|ctaid|nctaid|laneid|warpid|lanemask_\w+|clock\w*|globaltimer\w*|smid|nsmid|dynamic_smem_size|envreg\d+)\b"
@@ -256,13 +257,17 @@ def _parse_kernel(name: str, head: str, body: str, files: frozenset[str], first:
         parameters.append(PtxParameter(match[3], end, size))
         end += size
     widths = {"%p": 0, "%rs": 2, "%r": 4, "%rd": 8, "%f": 4, "%fd": 8, "%h": 2, "%hh": 4}
+    own_registers = set()  # of inline assembly
     for type, registers in re.findall(r"\.reg\s+\.(\w+)\s+([^;]+);", body):
         for register in registers.split(","):
             prefix = register.strip().partition("<")[0]
-            if not prefix.startswith("%"):  # of inline assembly
-                body = re.sub(rf"(?<![\w$%.]){re.escape(prefix)}(?![\w$])", lambda match: f"%own_{match[0]}", body)
+            if not prefix.startswith("%"):
+                own_registers.add(prefix)
                 prefix = f"%own_{prefix}"
             widths[prefix] = 0 if type == "pred" else _type_size(type)
+    if own_registers:
+        # In one pass: unrolled inline assembly declares thousands of registers.
+        body = _NAME.sub(lambda match: f"%own_{match[0]}" if match[0] in own_registers else match[0], body)
     return PtxKernel(name, tuple(parameters), tuple(_parse_variables(body)), _parse_blocks(body, files, first), widths)
 
 
