@@ -302,6 +302,8 @@ class Variant:
     max_default_size : int
         Upper limit of the default of `Pattern.device_sized_parameter`, if its work grows faster than that parameter; 0
         for none.
+    is_quadratic : bool
+        Whether its work grows with the square of the size, unlike that of the pattern's other variants.
     successor : str
         The name of the variant that removes its limit, if it is not the next one. See `Pattern.find_successor`.
     """
@@ -323,6 +325,7 @@ class Variant:
     is_single_thread: bool = False
     checked_side: Callable[[Params], int] | None = None
     max_default_size: int = 0
+    is_quadratic: bool = False
     successor: str = ""
 
     def unsupported_reason(self, device: Device) -> str:

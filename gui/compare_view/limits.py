@@ -89,6 +89,7 @@ class LimitsTable(QTableWidget):
         """Fill rows with results, by row number."""
         self._models = models
         self._resize_rows()
+        self.clearSpans()
         times = [each.time_us for each in models.values() if isinstance(each, ModeledTime)]
         for line, title in enumerate(self._titles):
             model = models.get(line)
@@ -139,19 +140,25 @@ class LimitsTable(QTableWidget):
             shares = [0.0, *(amount / model.time_us if model.time_us else 0.0 for amount in amounts)]
             tip, bound = model.reason[:1].upper() + model.reason[1:], model.bound_by
         elif model is not None:
-            tip, cells[0] = model.message, "–"
+            tip, cells[0], cells[1] = model.message, "–", model.message
+            self.setSpan(line, 2, 1, len(LIMITS))
         strong = {0: best} | {1 + index: name == bound for index, name in enumerate(LIMITS)}
         name = QTableWidgetItem(title)
         name.setToolTip(wrap_tip(f"{title}: {tip}") if tip else title)
         self.setItem(line, 0, name)
         for index, text in enumerate(cells):
             item = QTableWidgetItem(text)
-            item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            is_reason = isinstance(model, Failure) and index == 1
+            side = Qt.AlignmentFlag.AlignLeft if is_reason else Qt.AlignmentFlag.AlignRight
+            item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
             item.setToolTip(wrap_tip(tip))
             item.setData(_SHARE_ROLE, shares[index])
             font = code_font(look().small_px)
             font.setWeight(QFont.Weight.Bold if strong[index] else QFont.Weight.Normal)
-            item.setFont(font)
+            if is_reason:
+                item.setForeground(QColor(look().theme.muted))
+            else:
+                item.setFont(font)
             if index == 0 and best:
                 item.setForeground(QColor(look().theme.good))
             self.setItem(line, 1 + index, item)

@@ -40,11 +40,17 @@ class Modelable:
     title : str
     request : callable
         (GpuScaling, threads per block or 0 for the current block size) -> the request.
+    skip_reason : str
+        Why it is not modeled; "" if it is.
+    is_slow : bool
+        Whether it takes longer than others, which are modeled first.
     """
 
     number: int
     title: str
     request: Callable[[GpuScaling, int], ModelRequest]
+    skip_reason: str = ""
+    is_slow: bool = False
 
 
 class ModeledViews(Card):
@@ -160,12 +166,13 @@ class ModeledViews(Card):
         self.what_if.set_block_sizes(blocks, threads)
         self._modelables = {modelable.number: modelable for modelable in modelables}
         self._input_description = input_description
-        self.results = {}
-        self._todo = [(number, 0) for number in self._modelables]
+        self.results = {(each.number, 0): Failure("input", each.skip_reason) for each in modelables if each.skip_reason}
+        self._todo = [(each.number, 0) for each in modelables if not each.skip_reason]
         if not self._selected_by_user or self.selected not in self._modelables:
             self.selected = first if first in self._modelables else next(iter(self._modelables), -1)
             self._selected_by_user = False
         self.limits.show_titles([f"{modelable.number + 1}  {modelable.title}" for modelable in modelables])
+        self._todo.sort(key=lambda key: (key[0] != self.selected, self._modelables[key[0]].is_slow))
         self._request_block_sizes()
         self._add_cached_results()
         self._request_number += 1
@@ -213,6 +220,8 @@ class ModeledViews(Card):
         """Request the other block sizes of the selected variant, if the occupancy view shows them."""
         if self.view == OCCUPANCY and self.selected in self._modelables:
             keys = [(self.selected, threads) for threads in self.what_if.blocks]
+            if self._modelables[self.selected].skip_reason:
+                return
             self._todo += [key for key in keys if key not in self.results and key not in self._todo]
 
     def _add_cached_results(self) -> None:

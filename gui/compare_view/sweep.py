@@ -10,7 +10,7 @@ from typing import Any
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.declaration.pattern import Pattern
+from gpu.declaration.pattern import Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModeledTime, ModelPattern
@@ -20,6 +20,7 @@ from gpu.messages.runs.pattern_runs import CountPattern, Report, RunPattern, Run
 from gpu.messages.shared_arrays import SharedArray
 from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
+from gui.plots.throughput_plot import format_power
 
 CHANNEL = "measure"
 REPEATS = 3
@@ -57,6 +58,17 @@ class Point:
     kernel_ms: float = 0.0
     counts: RunCounts | None = None
     modeled: ModeledTime | None = None
+
+
+MAX_QUADRATIC_SIZE = 2**16
+"""Largest size at which variants with quadratic work are modeled: that takes seconds, larger sizes take minutes."""
+
+
+def find_skip_reason(variant: Variant, n: int) -> str:
+    """Return the reason for which a variant is not modeled at a size; "" if it is modeled."""
+    if not variant.is_quadratic or n <= MAX_QUADRATIC_SIZE:
+        return ""
+    return f"skipped above {format_power(MAX_QUADRATIC_SIZE)}: quadratic"
 
 
 @dataclass
@@ -145,8 +157,20 @@ class Sweep(QObject):
         self._gpu = gpu
         self._inputs, self._counts_only = dict(inputs), counts_only
         self._pattern, self._params, self._sources = pattern, dict(params), dict(sources)
-        self._todo = [(n, variant) for n in sorted(sizes) for variant in variants]
+        skipped = {
+            variant: reason
+            for variant in variants
+            if gpu and (reason := find_skip_reason(pattern.variant(variant), max(sizes, default=0)))
+        }
+        self._todo = [
+            (n, variant)
+            for n in sorted(sizes)
+            for variant in variants
+            if n <= MAX_QUADRATIC_SIZE or variant not in skipped
+        ]
         self._runs = _Runs()
+        for variant, reason in skipped.items():
+            self.variant_skipped.emit(variant, reason)
         if self._todo:
             self._request_next()
         else:

@@ -36,7 +36,7 @@ from gui.compare_view.comparisons import (
 )
 from gui.compare_view.modeled_curves import ModeledCurves
 from gui.compare_view.modeled_views import VIEWS, Modelable, ModeledViews
-from gui.compare_view.sweep import Point, Sweep
+from gui.compare_view.sweep import Point, Sweep, find_skip_reason
 from gui.compare_view.workers import WorkersView
 from gui.editor.sources import KernelSources
 from gui.model.request_queue import RequestQueue
@@ -522,9 +522,11 @@ class CompareTab(QWidget):
             return request
 
         variants = [
-            Modelable(number, self._pattern.variant(each.name).title, request_for(each.name))
-            for number, each in enumerate(self.rows)
-            if each.box.isChecked() and not self._pattern.variant(each.name).library
+            Modelable(
+                number, variant.title, request_for(variant.name), find_skip_reason(variant, n), variant.is_quadratic
+            )
+            for number, variant in enumerate(self._pattern.variants)
+            if self.rows[number].box.isChecked() and not variant.library
         ]
         sizes, threads = self._pattern.block_sizes(params)
         subject = f"{n} × {n} pixels" if input_handles else f"n = {format_power(n)}"
@@ -684,8 +686,13 @@ class CompareTab(QWidget):
         self.largest.clear()
         for exponent in exponents:
             self.largest.addItem(format_power(2**exponent), exponent)
-        measured = not counted and not modeled
-        preferred = max(sizes.default, self._find_comparable_exponent(image)) if measured else sizes.default
+        preferred = sizes.default
+        if modeled and size is not None and size.on_gpu is not None and not image:
+            # Where more is not needed to fill the GPU, more would only take longer to generate.
+            multiprocessors = find_gpu(self._modeling.gpu).multiprocessors
+            preferred = min(preferred, size.on_gpu(multiprocessors).bit_length() - 1)
+        elif not modeled and not counted:
+            preferred = max(preferred, self._find_comparable_exponent(image))
         self.largest.setCurrentIndex(
             self.largest.findData(next((each for each in exponents if each >= preferred), exponents[-1]))
         )
@@ -820,7 +827,9 @@ class CompareTab(QWidget):
                     "wrong" if "wrong" in reason else "–" if figures or reason else "", best=False, tip=reason
                 )
             else:
-                each.show_figure(format_figure(value), best=value == best)
+                is_partial = reason and self._cursor_size is None
+                at = f" at {format_power(max(figures[number]))}" if is_partial else ""
+                each.show_figure(f"{format_figure(value)}{at}", best=value == best, tip=reason)
 
     def _resize_ladder(self) -> None:
         """Set the width of the variants card in proportion to the text size, at most 40% of the tab."""

@@ -22,6 +22,8 @@ SETTLE_MS = 350
 _STALE_S = 2.0
 """Seconds after which an obsolete modeling request is stopped."""
 _MAX_CACHED = 400
+_NO_REQUEST = "no request"
+"""Key of the result that is shown while there is nothing to model."""
 
 ModelRequest = ModelPattern | ModelKernel
 ModelCallback = Callable[[ModeledTime | Failure], None]
@@ -166,8 +168,8 @@ class ModelFollower(QObject):
     def update_model(self) -> None:
         """Clear an outdated time, and model the visible settings once they have been unchanged for a while."""
         request = self._request()
-        key = None if request is None else _compute_key(request)
-        if key is not None and key in (self._displayed_key, self._pending_key):
+        key = _NO_REQUEST if request is None else _compute_key(request)
+        if key in (self._displayed_key, self._pending_key):
             return
         cached = None if request is None else self._modeling.find_cached_model(request)
         if cached is not None:
@@ -200,6 +202,7 @@ class ModelFollower(QObject):
             return
         request = self._request()
         if request is None:
+            self._show_model(_NO_REQUEST, Failure("input", "There is no complete launch or input to model."))
             return
         key = self._pending_key = _compute_key(request)
 

@@ -130,6 +130,7 @@ PATTERN = Pattern(
             comparable=_comparable,
             textbook=_odd_even_textbook,
             max_default_size=2**13,
+            is_quadratic=True,
         ),
         Variant(
             "bitonic",

@@ -134,7 +134,7 @@ def test_limits_stand_in_a_line_for_each_variant_that_is_ticked(qtbot, tab) -> N
     ticked = [each for each in tab.rows if each.box.isChecked()]
     assert table.rowCount() == len(ticked)
     assert table.item(1, 0).text() == "2  Naive"
-    found = make_modeled_time(model_requests(tab)[1])
+    found = make_modeled_time(model_requests(tab)[0])  # the current variant, the naive one, comes first
     cells = [table.item(1, column) for column in range(table.columnCount())]
     assert cells[2].text() == format_figure(found.limits["DRAM"])
     assert cells[2].font().bold()
@@ -151,14 +151,59 @@ def test_a_variant_that_cannot_be_modeled_says_why(qtbot, tab) -> None:
     host = modeling_host(tab)
     host.answers_later = True
     click(qtbot, tab.views.buttons[LIMITS_VIEW])
-    host.answer(Failure("input", "One thread alone would do too much."))
+    host.answer(Failure("input", "Naive would do too much."))
     host.answers_later = False
     qtbot.waitUntil(lambda: len(host.requests) > 1)
     host.answer_all()
-    assert tab.modeled_views.refusals == {0: "One thread alone would do too much."}
+    assert tab.modeled_views.refusals == {1: "Naive would do too much."}
     wait_for_models(qtbot, tab)
-    assert tab.modeled_views.limits.item(0, 1).text() == "–"
-    assert tab.rows[0].figure.toolTip() == "One thread alone would do too much."
+    assert tab.modeled_views.limits.item(1, 1).text() == "–"
+    assert tab.rows[1].figure.toolTip() == "Naive would do too much."
+
+
+@pytest.fixture
+def sorting(qtbot, window):
+    """The sort's Compare tab, with a variant whose work is quadratic."""
+    window.choose_pattern("sort")
+    window.choose_variant("radix")
+    wait_until_idle(qtbot, window)
+    window.page.select_tab("Compare")
+    found = window.page.compare
+    found.window_ = window
+    return found
+
+
+def test_a_quadratic_variant_is_skipped_above_a_size_that_is_named(qtbot, sorting) -> None:
+    show_view(qtbot, sorting, LIMITS_VIEW)
+    assert [request.variant for request in model_requests(sorting)][:3] == ["radix", "one-thread", "bitonic"]
+    assert "odd-even" not in {request.variant for request in model_requests(sorting)}
+    table = sorting.modeled_views.limits
+    assert (table.item(1, 1).text(), table.item(1, 2).text()) == ("–", "skipped above 2¹⁶: quadratic")
+    assert table.columnSpan(1, 2) == table.columnCount() - 2
+    sorting.largest.setCurrentIndex(sorting.largest.findData(16))
+    click(qtbot, sorting.measure_button)
+    wait_for_models(qtbot, sorting)
+    assert model_requests(sorting)[-1].variant == "odd-even", "the slowest comes last"
+    assert table.columnSpan(1, 2) == 1
+
+
+def test_a_modeled_curve_of_a_quadratic_variant_ends_at_its_largest_size(qtbot, sorting) -> None:
+    compare_modeled(qtbot, sorting)
+    sorting.largest.setCurrentIndex(sorting.largest.findData(18))
+    click(qtbot, sorting.measure_button)
+    wait_for_models(qtbot, sorting)
+    assert max(sorting.curves.points[1]) == 2**16
+    assert max(sorting.curves.points[2]) == 2**18
+    assert sorting.rows[1].figure.text().endswith(" at 2¹⁶")
+    assert sorting.rows[1].figure.toolTip() == "skipped above 2¹⁶: quadratic"
+
+
+def test_no_more_is_modeled_than_fills_the_gpu(qtbot, window) -> None:
+    window.choose_pattern("spmv")
+    wait_until_idle(qtbot, window)
+    window.page.select_tab("Compare")
+    click(qtbot, window.page.compare.views.buttons[LIMITS_VIEW])
+    assert window.page.compare.largest.currentData() == 20
 
 
 def test_each_variant_is_a_dot_below_the_roofs_of_the_gpu(qtbot, tab) -> None:

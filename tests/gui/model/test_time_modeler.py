@@ -129,8 +129,13 @@ def test_what_was_stopped_is_asked_again(qtbot, host, modeling, modeling_probe) 
 def test_nothing_seen_is_nothing_modeled(qtbot, host, modeling_probe) -> None:
     modeling_probe.request = None
     modeling_probe.completed.update_model()
-    qtbot.wait(20)
+    qtbot.waitUntil(lambda: len(modeling_probe.results) == 1)
+    assert modeling_probe.results[0].message == "There is no complete launch or input to model."
     assert host.requests == []
+    modeling_probe.request = ModelPattern("scan", "naive", "h200", {"n": 8})
+    modeling_probe.completed.update_model()
+    assert modeling_probe.results[-1] is None
+    qtbot.waitUntil(lambda: len(host.requests) == 1)
 
 
 @pytest.mark.parametrize(
