@@ -199,7 +199,8 @@ def _make_random_values(n: int, dtype: str, operator: str, rng: np.random.Genera
         return rng.integers(-(2**31), 2**31, n, np.int32)
     if operator == "product":
         return rng.integers(0, 50, n, np.int32) * np.int32(2) + np.int32(1)
-    return rng.integers(0, 100, n, np.int32)
+    # Fewer different values in large inputs, so that their sum does not wrap around.
+    return rng.integers(0, max(min(100, 2**31 // max(n, 1)), 2), n, np.int32)
 
 
 def cast_values(inputs: Inputs, params: Params) -> Array:

@@ -55,6 +55,11 @@ class ArrayView(RunView):
         self.value_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.reference_label = label("", "muted", name="Reference result")
         self.reference_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.overflow_label = label(
+            "wrapped around modulo 2³²: the exact result exceeds int32", "muted", wrap=True, name="Overflow"
+        )
+        self.overflow_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.overflow_label.hide()
         self.writer_button = button(
             "Which thread?", "flat", tip="Show the thread that wrote the result", name="Which thread wrote it"
         )
@@ -66,7 +71,12 @@ class ArrayView(RunView):
         self.partials.hide()
         value_page = QWidget()
         value_column = column(
-            0, self.value_label, row(0, self.reference_label, self.writer_button, 0), self.partials, 0
+            0,
+            self.value_label,
+            self.overflow_label,
+            row(0, self.reference_label, self.writer_button, 0),
+            self.partials,
+            0,
         )
         value_column.setStretchFactor(self.partials, 6)
         value_page.setLayout(value_column)
@@ -229,6 +239,7 @@ class ArrayView(RunView):
             relative = f" (relative {deviation.max_rel:.1e})" if np.isfinite(deviation.max_rel) else ""
             text = _format_full_precision(reference[0, 0].item())
             self.reference_label.setText(f"reference {text}, difference {format_figure(deviation.max_abs)}{relative}")
+        self.overflow_label.setVisible(bool(outcome.arrays.get("wrapped", False)))
         rows = _collect_partial_results(outcome.arrays)
         self.partials.show_rows(rows)
         self.partials.setVisible(bool(rows))

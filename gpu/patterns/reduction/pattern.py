@@ -334,10 +334,20 @@ def _accept_edge_case(inputs: Inputs, params: Params) -> None:
             raise InputError("Products of these factors in some orders are outside the range of float32.")
 
 
+def _wraps_around(values: Array, params: Params) -> bool:
+    """Return whether the result leaves the range of int32."""
+    if params["dtype"] != "int32" or params["operator"] not in ("sum", "product"):
+        return False
+    wide = np.int64 if params["operator"] == "sum" else np.float64
+    with np.errstate(over="ignore", invalid="ignore"):
+        exact = _UFUNCS[params["operator"]].reduce(values, dtype=wide)
+    return bool(exact < -(2**31) or exact >= 2**31)  # False for NaN: infinity times a factor 0
+
+
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     """Return the arrays that a window shows, with totals of equal pieces from the CPU, as kernels may keep none."""
     values = cast_values(inputs, params)
-    arrays = present(inputs, params, outputs["result"])
+    arrays = {**present(inputs, params, outputs["result"]), "wrapped": np.array(_wraps_around(values, params))}
     if not _PIECES < values.size <= MAX_READOUT_VALUES:
         return arrays
     starts = np.arange(_PIECES, dtype=np.int64) * values.size // _PIECES

@@ -196,3 +196,8 @@ def test_whole_numbers_have_ranges_of_one_width() -> None:
 def test_of_very_many_values_some_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(array_inputs, "MAX_READOUT_VALUES", 1000)
     assert compute_distribution(np.arange(3001, dtype=np.float32))["levels"].sum() == 751
+
+
+def test_the_sum_of_the_default_input_on_a_gpu_does_not_wrap_around() -> None:
+    assert make_values("random", 2**20, "int32", 0).max() == 99
+    assert 0 < make_values("random", 2**26, "int32", 0).sum(dtype=np.int64) < 2**31

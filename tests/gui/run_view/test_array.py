@@ -58,6 +58,19 @@ def test_the_result_of_a_reduction_is_shown_as_a_number(qtbot, reducing):
     assert view._input_caption.toolTip() == "0 × int32, ramp"
 
 
+def test_a_result_that_wrapped_around_says_so_beside_the_number(qtbot, reducing):
+    view = reducing.page.view
+    for n, operator, wraps in (
+        (2**16, "sum", False),
+        (2**17, "sum", True),
+        (8, "product", False),
+        (32, "product", True),
+    ):
+        reducing.page.form.change_values(input="ramp", n=n, operator=operator)
+        wait_until_idle(qtbot, reducing)
+        assert view.overflow_label.isVisible() == wraps, (n, operator)
+
+
 def test_few_elements_are_bars_from_zero_and_many_are_bands(qtbot):
     plot = ArrayPlot("Input")
     qtbot.addWidget(plot)
