@@ -9,7 +9,7 @@ from typing import Any
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.requests import Request
 from gpu.messages.shared_arrays import SharedArray
-from gpu.timing.gpus import UNSCALED, GpuScaling
+from gpu.timing.gpus import UNSCALED, GpuDescription, GpuScaling
 from gpu.timing.validation import ErrorBound
 
 LIMITS = {
@@ -237,6 +237,22 @@ def indefinite_article(name: str) -> str:
 def name_with_article(name: str) -> str:
     """Return a GPU's short name with its article: "an H200"."""
     return f"{indefinite_article(name)} {short_name(name)}"
+
+
+def describe_missing_blocks(blocks: int, resident_blocks: int, gpu: GpuDescription) -> str:
+    """Return a clause about a launch with too few blocks for its theoretical occupancy; "" if it has enough.
+
+    Parameters
+    ----------
+    blocks : int
+        Blocks of the launch.
+    resident_blocks : int
+        Blocks that a multiprocessor can hold.
+    gpu : GpuDescription
+    """
+    if blocks >= resident_blocks * gpu.multiprocessors:
+        return ""
+    return f"; the launch has only {blocks} block{'s' if blocks > 1 else ''} for {gpu.multiprocessors} multiprocessors"
 
 
 def format_duration(microseconds: float) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from gpu.messages.modeled_time import KernelTime, format_duration
+from gpu.messages.modeled_time import KernelTime, describe_missing_blocks, format_duration
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.occupancy import compute_occupancy
 from gui.painting.theme import look
@@ -127,10 +128,13 @@ class OccupancyView(QWidget):
     def _show_occupancy(self, threads: int) -> None:
         assert self._gpu is not None
         result = compute_occupancy(self._gpu, threads, self.registers.value(), self.shared.value())
+        missing = ""
+        if self._kernel is not None and threads == self._kernel.threads:
+            missing = describe_missing_blocks(math.prod(self._kernel.grid), result.blocks, self._gpu)
         share = f"{result.warps / self._gpu.warps:.0%}"
         self.occupancy_label.setText(
-            f"{result.blocks} blocks of {threads} threads: {result.warps} of {self._gpu.warps} warps at once "
-            f"({share}), limited by {result.limiting_resource}"
+            f"up to {result.blocks} blocks of {threads} threads: {result.warps} of {self._gpu.warps} warps at once "
+            f"({share}), limited by {result.limiting_resource}{missing}"
         )
 
     def _show_block_size(self, threads: int | None) -> None:

@@ -71,7 +71,7 @@ def _format_table(entries: Sequence[LaunchEntry]) -> Iterator[str]:
     alike: dict[tuple[object, ...], list[LaunchEntry]] = {}
     for entry in entries:
         alike.setdefault((entry.kernel, entry.call_site, entry.grid, entry.block), []).append(entry)
-    yield f"{'times':>6}  {'ms':>8}  {'sect/req':>8}  {'lanes':>5}  {'findings':>8}  kernel"
+    yield f"{'times':>6}  {'CPU ms':>8}  {'sect/req':>8}  {'lanes':>5}  {'findings':>8}  kernel"
     for group in list(alike.values())[:_MAX_LINES]:
         entry = group[0]
         sectors, lanes = _format_figures(entry)

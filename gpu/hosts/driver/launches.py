@@ -213,7 +213,7 @@ class LoadedModule:
                 (*([failure] if failure else []), *findings),
                 counters.total() if counted and failure is None else {},
                 target,
-                modeled_us,
+                modeled_us if failure is None else None,
             )
             if not refused:
                 log.entries.append(entry)

@@ -17,6 +17,7 @@ from gpu.engines.modeling_engine import ModeledLaunch, ModelingEngine
 from gpu.kernel.arguments import bind_arguments, to_variable_bytes
 from gpu.kernel.host_launches import find_host_launch
 from gpu.messages.kernels import KernelLaunch
+from gpu.messages.modeled_time import describe_missing_blocks
 from gpu.simulator.executor.textures import Texture
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing import validation
@@ -170,8 +171,9 @@ class ModeledRun:
             ),
             (
                 "occupancy",
-                f"{occupancy['blocks']} blocks, {occupancy['warps']} of {self.gpu.warps} warps at once, limited by "
-                + occupancy["limited_by"],
+                f"up to {occupancy['blocks']} blocks, {occupancy['warps']} of {self.gpu.warps} warps at once, limited "
+                f"by {occupancy['limited_by']}"
+                + describe_missing_blocks(data["of_blocks"], occupancy["blocks"], self.gpu),
             ),
             ("registers", f"{data['registers']} ({'ptxas' if self.source == 'sass' else 'estimated'})"),
             ("memory", f"{data['dram_bytes'] / 1e6:,.3f} MB, last cache {data['l2_sectors']:,} sectors"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from PyQt6.QtCore import Qt, pyqtSignal
@@ -9,7 +10,14 @@ from PyQt6.QtGui import QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QHBoxLayout
 
 from gpu.messages.events import Failure
-from gpu.messages.modeled_time import LIMITS, LineCode, ModeledTime, format_duration, name_with_article
+from gpu.messages.modeled_time import (
+    LIMITS,
+    LineCode,
+    ModeledTime,
+    describe_missing_blocks,
+    format_duration,
+    name_with_article,
+)
 from gpu.timing.gpus import find_gpu
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
@@ -135,10 +143,12 @@ class ModeledCard(Card):
         longest = model.longest_kernel
         if longest is None:
             return ""
+        gpu = find_gpu(model.gpu)
+        missing = describe_missing_blocks(math.prod(longest.grid), longest.blocks, gpu)
         spilled = f", {longest.spilled_bytes} bytes spilled" if longest.spilled_bytes else ""
         return (
-            f"{longest.kernel}: a multiprocessor holds {longest.blocks} blocks of {longest.threads} threads at once, "
-            f"{longest.warps} of {find_gpu(model.gpu).warps} warps, limited by {longest.limited_by}; "
+            f"{longest.kernel}: a multiprocessor holds up to {longest.blocks} blocks of {longest.threads} threads at "
+            f"once, {longest.warps} of {gpu.warps} warps, limited by {longest.limited_by}{missing}; "
             f"{longest.registers} registers per thread{spilled}, {longest.shared_bytes} bytes shared memory per block"
         )
 

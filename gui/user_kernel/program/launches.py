@@ -47,7 +47,7 @@ COLUMNS = (
     LaunchColumn("Grid", "Blocks in x, y and z", lambda launch: format_extents(launch.grid)),
     LaunchColumn("Block", "Threads in x, y and z", lambda launch: format_extents(launch.block)),
     LaunchColumn(
-        "ms",
+        "CPU ms",
         f"Milliseconds {SIMULATION_TIME_LABEL}, with counters and checkers. It does not predict a GPU's time",
         lambda launch: format_figure(launch.simulated_ms),
     ),

@@ -40,7 +40,7 @@ def test_a_run_says_how_long_it_would_take_on_the_gpu_of_the_bar(scan) -> None:
     assert card.uncertainty_label.text() == "within 25% for 9 of 10 kernels tried"
     assert "40 cases of other kernels were measured on an H200" in card.uncertainty_label.toolTip()
     assert card.reason.text() == "Waits for memory"
-    assert card.figure.toolTip().startswith("kernel: a multiprocessor holds 8 blocks of 256 threads")
+    assert card.figure.toolTip().startswith("kernel: a multiprocessor holds up to 8 blocks of 256 threads")
     assert sum(card.bar.shares) == pytest.approx(1)
     assert "DRAM" in card.bar.toolTip()
 

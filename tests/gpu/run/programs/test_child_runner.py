@@ -5,11 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpu.base.errors import EngineUnavailableError
 from gpu.engines.null import NullEngine
-from gpu.hosts.driver.journal import Journal, JournalPacker, LaunchEntry, append_received_entries
+from gpu.hosts.driver.faults import DriverLaunchError
+from gpu.hosts.driver.journal import (
+    Journal,
+    JournalPacker,
+    LaunchEntry,
+    append_received_entries,
+    current_journal,
+    set_current_journal,
+)
+from gpu.hosts.driver.launches import LoadedModule
 from gpu.hosts.program import host_compiler
 from gpu.hosts.pycuda import driver
 from gpu.messages.kernels import CheckSource
@@ -170,3 +180,17 @@ def test_what_the_model_does_not_follow_has_no_time_and_runs_all_the_same():
     module = SimulatedModule(ADD, Path("add.cu"), {})
     assert modeler(module, "nothing", (1, 1, 1), (32, 1, 1), 0, ()) is None
     assert modeler(module, "add", (1, 1, 1), (32, 1, 1), 0, ()) is None
+
+
+def test_a_failed_launch_has_no_modeled_time():
+    text = "__global__ void check(int n) { if (n < 0) __trap(); }"
+    journal, outer = Journal(model_launch=lambda *launch: 1.0), current_journal()
+    set_current_journal(journal)
+    try:
+        module = LoadedModule(SimulatedModule(text, Path("check.cu"), {}), text)
+        module.launch("check", (1, 1, 1), (32, 1, 1), np.int32(1).tobytes())
+        with pytest.raises(DriverLaunchError):
+            module.launch("check", (1, 1, 1), (32, 1, 1), np.int32(-1).tobytes())
+    finally:
+        set_current_journal(outer)
+    assert [entry.modeled_us for entry in journal.entries] == [1.0, None]

@@ -1,0 +1,13 @@
+"""The occupancy that the command `model` prints, for launches of few and of many blocks."""
+
+from __future__ import annotations
+
+from gpu.messages.modeled_time import describe_missing_blocks
+from gpu.timing.gpus import find_gpu
+
+
+def test_a_launch_with_too_few_blocks_for_its_occupancy_says_so() -> None:
+    h200 = find_gpu("h200")
+    assert describe_missing_blocks(8, 8, h200) == "; the launch has only 8 blocks for 132 multiprocessors"
+    assert describe_missing_blocks(1, 8, h200) == "; the launch has only 1 block for 132 multiprocessors"
+    assert describe_missing_blocks(8 * 132, 8, h200) == ""
