@@ -164,7 +164,8 @@ def list_hecbench(folder: Path, inputs: Path) -> list[SuiteProgram]:
     Parameters
     ----------
     folder : Path
-        The repository's, as of 2026-03-27; `src/dxtc2-cuda`, which was corrected earlier, as of 2025-09-17.
+        The repository's, as of 2026-03-27; of 2025-09-17 are `src/dxtc2-cuda`, which was corrected since, and
+        `src/sosfil-cuda`, which has become much longer.
     inputs : Path
         A folder for inputs that the repository lacks.
     """
