@@ -159,10 +159,13 @@ def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
     walk.record_steps()
     assert walk.step_tab.panes.verdict.text().startswith("race in line")
     told = walk.step_tab.source.strip.message
-    values = re.findall(r"wrote \d+|read \d+", told.toolTip().replace("\n", " "))
-    recorded = [finding.message for _, finding in walk.step_tab.models.recording.findings]
-    assert values
-    assert any(all(value in message for value in values) for message in recorded), "of the recording on screen"
+
+    def quotes_recording():
+        values = re.findall(r"\b(?:wrote|read) \d+", told.toolTip())
+        recorded = [finding.message for _, finding in walk.step_tab.models.recording.findings]
+        return values and any(all(value in message for value in values) for message in recorded)
+
+    assert wait_until(quotes_recording, PATIENCE_S), told.toolTip()
     assert advised in told.toolTip().replace("\n", " ")
     assert wait_until(lambda: told.text() == " ".join(told.toolTip().split()) != "", PATIENCE_S), told.text()
     assert "race" in told.text().lower()
