@@ -4,6 +4,8 @@
 
 __device__ size_t __cvta_generic_to_shared(const void *pointer);
 __device__ void *__cvta_shared_to_generic(size_t number);
+__device__ inline size_t __cvta_generic_to_global(const void *pointer) { return (size_t)pointer; }
+__device__ inline void *__cvta_global_to_generic(size_t address) { return (void *)address; }
 
 #define LOCKSTEP_PTX(name, T) __device__ inline T __lockstep_ptx_##name
 
