@@ -62,8 +62,9 @@ class RaceChecker(Checker):
     element that a kernel reads, writes and updates atomically, 16 for an element that it only reads.
 
     Between the start of an asynchronous copy and the wait for it, no thread may access its destination or change its
-    source, including the thread that started it; at the wait it becomes an access of that thread. The same applies to
-    the tiles that the matrix product of a warpgroup reads.
+    source, including the thread that started it; at the wait it becomes an access of that thread. Conflicting accesses
+    of other threads must happen before the start. The same applies to the tiles that the matrix product of a warpgroup
+    reads.
 
     Child launches are compared with the launches that run concurrently, as described in `LaunchTree`.
 
@@ -151,6 +152,11 @@ class RaceChecker(Checker):
         event = self._register_event(access) if begins else 0
         if begins:
             self._compare_copies(batch, access, event)
+            # The copy may run at once, before the next barrier.
+            earlier = self._get_shadow(memory, batch, access.size)
+            self._compare_with_earlier(
+                _CheckedAccess(batch, access, event, earlier, *earlier.cells(batch.geometry, access))
+            )
         shadow.get_or_create("writer" if access.site.action == "write" else "reader high")[cells] = (
             self._high_records[lanes] + event if begins else 0
         )
@@ -211,15 +217,7 @@ class RaceChecker(Checker):
         if self._copy_shadows:
             self._compare_copies(batch, access, now.event)
         site, is_strong = access.site, access.site.is_strong
-        self._compare(now, "writer")
-        if action != "read":
-            self._compare(now, "reader high", "reader low")
-        if action == "write":
-            self._compare(now, "strong reader high", "strong reader low")
-        if action == "write" or not is_strong or is_narrow(site):
-            self._compare(now, "atomic high", "atomic low")
-        if self._sites.has_narrow_scopes:
-            self._compare(now, "narrow atomic high", "narrow atomic low")
+        self._compare_with_earlier(now)
         if memory.space == "global" and self._tree.has_children:
             self._compare_launches(now, is_flag=is_strong)
         if action == "write":
@@ -229,6 +227,19 @@ class RaceChecker(Checker):
         else:
             self._record_threads(now, "narrow atomic" if is_narrow(site) else "atomic")
         self._synchronize(now)
+
+    def _compare_with_earlier(self, checked: _CheckedAccess) -> None:
+        """Report lanes that race with earlier accesses of the launch."""
+        site = checked.access.site
+        self._compare(checked, "writer")
+        if site.action != "read":
+            self._compare(checked, "reader high", "reader low")
+        if site.action == "write":
+            self._compare(checked, "strong reader high", "strong reader low")
+        if site.action == "write" or not site.is_strong or is_narrow(site):
+            self._compare(checked, "atomic high", "atomic low")
+        if self._sites.has_narrow_scopes:
+            self._compare(checked, "narrow atomic high", "narrow atomic low")
 
     def _synchronize(self, checked: _CheckedAccess) -> None:
         """Record what an access observes, releases or ends."""
