@@ -1,5 +1,5 @@
 // cuda::atomic and cuda::atomic_ref in terms of CUDA's atomics, and of the compiler's in host code. A load is volatile: a
-// strong read, which does not race with atomics; a store is an exchange. What an operation orders is ordered by fences.
+// strong read, which does not race with atomics. What an operation orders is ordered by fences.
 #pragma once
 #include <cuda/lockstep_scopes.h>
 
@@ -68,23 +68,27 @@ LOCKSTEP_API inline void lockstep_behind(memory_order order) {
     if (order != memory_order_relaxed && order != memory_order_release) lockstep_fence<Scope>();
 }
 
+// The operation of the scope of a block, or of the device.
+#define LOCKSTEP_SCOPED(name, ...) (Scope == thread_scope_block ? name##_block(__VA_ARGS__) : name(__VA_ARGS__))
+
 // Returns what was there, which is `expected` where it was replaced.
-template <typename Word>
+template <thread_scope Scope, typename Word>
 LOCKSTEP_API inline Word lockstep_compare_exchange(Word *place, Word expected, Word desired) {
 #ifdef __CUDA_ARCH__
     if constexpr (sizeof(Word) == 1) {
         // The word that the byte is in; another byte of it may change meanwhile.
         unsigned int byte = (size_t)place & 3, shift = 8 * byte;
         unsigned int *word = (unsigned int *)(place - byte), mask = 0xffu << shift;
-        unsigned int known = atomicOr(word, 0u);
+        unsigned int known = LOCKSTEP_SCOPED(atomicOr, word, 0u);
         while ((known & mask) >> shift == expected) {
-            unsigned int found = atomicCAS(word, known, (known & ~mask) | (unsigned int)desired << shift);
+            unsigned int changed = (known & ~mask) | (unsigned int)desired << shift;
+            unsigned int found = LOCKSTEP_SCOPED(atomicCAS, word, known, changed);
             if (found == known) break;
             known = found;
         }
         return (Word)((known & mask) >> shift);
     } else {
-        return atomicCAS(place, expected, desired);
+        return LOCKSTEP_SCOPED(atomicCAS, place, expected, desired);
     }
 #else
     __atomic_compare_exchange_n(place, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -100,6 +104,20 @@ LOCKSTEP_API inline LockstepT lockstep_load(const LockstepT *place) {
     using Bits = lockstep_bits<LockstepT>;
 #ifdef __CUDA_ARCH__
     if constexpr (Scope == thread_scope_block) __lockstep_warps_in_turn();
+    typename Bits::Word bits;
+    if constexpr (sizeof(LockstepT) == 8 && Scope == thread_scope_block) {
+        asm volatile("ld.relaxed.cta.b64 %0, [%1];" : "=l"(bits) : "l"(place) : "memory");
+        return Bits::value(bits);
+    } else if constexpr (sizeof(LockstepT) == 8) {
+        asm volatile("ld.relaxed.gpu.b64 %0, [%1];" : "=l"(bits) : "l"(place) : "memory");
+        return Bits::value(bits);
+    } else if constexpr (sizeof(LockstepT) == 4 && Scope == thread_scope_block) {
+        asm volatile("ld.relaxed.cta.b32 %0, [%1];" : "=r"(bits) : "l"(place) : "memory");
+        return Bits::value(bits);
+    } else if constexpr (sizeof(LockstepT) == 4) {
+        asm volatile("ld.relaxed.gpu.b32 %0, [%1];" : "=r"(bits) : "l"(place) : "memory");
+        return Bits::value(bits);
+    }
 #endif
     return Bits::value(*(const volatile typename Bits::Word *)place);
 }
@@ -123,60 +141,80 @@ LOCKSTEP_API inline LockstepT lockstep_combined(LockstepT old, LockstepU value) 
     }
 }
 // What CUDA has no atomic for, and all in host code: tried until nobody else has changed it.
-template <char Op, typename LockstepT, typename LockstepU>
+template <char Op, thread_scope Scope, typename LockstepT, typename LockstepU>
 LOCKSTEP_API inline LockstepT lockstep_tried(LockstepT *place, LockstepU value) {
     using Bits = lockstep_bits<LockstepT>;
     using Word = typename Bits::Word;
     Word known = 0;
     while (true) {
         Word wanted = Bits::of(lockstep_combined<Op>(Bits::value(known), value));
-        Word found = lockstep_compare_exchange((Word *)place, known, wanted);
+        Word found = lockstep_compare_exchange<Scope>((Word *)place, known, wanted);
         if (found == known) return Bits::value(known);
         known = found;
     }
 }
 #ifdef __CUDA_ARCH__
-template <char Op, typename Word>
+template <char Op, thread_scope Scope, typename Word>
 __device__ inline Word lockstep_counted(Word *place, Word value) {
     if constexpr (Op == '+') {
-        return atomicAdd(place, value);
+        return LOCKSTEP_SCOPED(atomicAdd, place, value);
     } else if constexpr (Op == '&') {
-        return atomicAnd(place, value);
+        return LOCKSTEP_SCOPED(atomicAnd, place, value);
     } else if constexpr (Op == '|') {
-        return atomicOr(place, value);
+        return LOCKSTEP_SCOPED(atomicOr, place, value);
     } else if constexpr (Op == '^') {
-        return atomicXor(place, value);
+        return LOCKSTEP_SCOPED(atomicXor, place, value);
     } else if constexpr (Op == '<') {
-        return atomicMin(place, value);
+        return LOCKSTEP_SCOPED(atomicMin, place, value);
     } else {
-        return atomicMax(place, value);
+        return LOCKSTEP_SCOPED(atomicMax, place, value);
     }
 }
-template <char Op, typename LockstepT, typename LockstepU>
+template <char Op, thread_scope Scope, typename LockstepT, typename LockstepU>
 __device__ inline LockstepT lockstep_fetch(LockstepT *place, LockstepU value) {
     using Bits = lockstep_bits<LockstepT>;
     using Word = typename Bits::Word;
     if constexpr (Op == '=' && sizeof(LockstepT) >= 4) {
-        return Bits::value(atomicExch((Word *)place, Bits::of(value)));
+        return Bits::value(LOCKSTEP_SCOPED(atomicExch, (Word *)place, Bits::of(value)));
     } else if constexpr (Op == '+' && (::std::is_same_v<LockstepT, float> || ::std::is_same_v<LockstepT, double>)) {
-        return atomicAdd(place, value);
+        return LOCKSTEP_SCOPED(atomicAdd, place, value);
     } else if constexpr (Op == '+' && ::std::is_pointer_v<LockstepT>) {
-        return (LockstepT)atomicAdd((Word *)place, (Word)(value * (ptrdiff_t)sizeof(**place)));
+        return (LockstepT)LOCKSTEP_SCOPED(atomicAdd, (Word *)place, (Word)(value * (ptrdiff_t)sizeof(**place)));
     } else if constexpr (::std::is_integral_v<LockstepT> && Op != '=' && sizeof(LockstepT) >= 4) {
         if constexpr ((Op == '<' || Op == '>') && ::std::is_signed_v<LockstepT>) {
             using Integer = typename lockstep_word<sizeof(LockstepT)>::integer;
-            return (LockstepT)lockstep_counted<Op>((Integer *)place, (Integer)value);
+            return (LockstepT)lockstep_counted<Op, Scope>((Integer *)place, (Integer)value);
         } else {
-            return (LockstepT)lockstep_counted<Op>((Word *)place, (Word)value);
+            return (LockstepT)lockstep_counted<Op, Scope>((Word *)place, (Word)value);
         }
     } else {
-        return lockstep_tried<Op>(place, value);
+        return lockstep_tried<Op, Scope>(place, value);
+    }
+}
+// A store is not an exchange: it ends the release sequence at its place.
+template <thread_scope Scope, typename LockstepT>
+__device__ inline void lockstep_store(LockstepT *place, LockstepT value) {
+    auto bits = lockstep_bits<LockstepT>::of(value);
+    if constexpr (sizeof(LockstepT) == 8 && Scope == thread_scope_block) {
+        asm volatile("st.relaxed.cta.b64 [%0], %1;" ::"l"(place), "l"(bits) : "memory");
+    } else if constexpr (sizeof(LockstepT) == 8) {
+        asm volatile("st.relaxed.gpu.b64 [%0], %1;" ::"l"(place), "l"(bits) : "memory");
+    } else if constexpr (sizeof(LockstepT) == 4 && Scope == thread_scope_block) {
+        asm volatile("st.relaxed.cta.b32 [%0], %1;" ::"l"(place), "r"(bits) : "memory");
+    } else if constexpr (sizeof(LockstepT) == 4) {
+        asm volatile("st.relaxed.gpu.b32 [%0], %1;" ::"l"(place), "r"(bits) : "memory");
+    } else {
+        lockstep_tried<'=', Scope>(place, value);
     }
 }
 #else
-template <char Op, typename LockstepT, typename LockstepU>
+template <char Op, thread_scope Scope, typename LockstepT, typename LockstepU>
 inline LockstepT lockstep_fetch(LockstepT *place, LockstepU value) {
-    return lockstep_tried<Op>(place, value);
+    return lockstep_tried<Op, Scope>(place, value);
+}
+template <thread_scope Scope, typename LockstepT>
+inline void lockstep_store(LockstepT *place, LockstepT value) {
+    lockstep_tried<'=', Scope>(place, value);
 }
 #endif
 
@@ -208,7 +246,7 @@ class lockstep_atomic {
     }
     LOCKSTEP_API void store(LockstepT value, memory_order order = memory_order_seq_cst) const {
         lockstep_before<Scope>(order);
-        lockstep_fetch<'='>(at(), value);
+        lockstep_store<Scope>(at(), value);
         if (order == memory_order_seq_cst) lockstep_fence<Scope>();
     }
     LOCKSTEP_API bool compare_exchange_strong(LockstepT &expected, LockstepT desired, memory_order order,
@@ -216,7 +254,7 @@ class lockstep_atomic {
         using Bits = lockstep_bits<LockstepT>;
         auto wanted = Bits::of(expected);
         lockstep_before<Scope>(order);
-        auto found = lockstep_compare_exchange((typename Bits::Word *)at(), wanted, Bits::of(desired));
+        auto found = lockstep_compare_exchange<Scope>((typename Bits::Word *)at(), wanted, Bits::of(desired));
         lockstep_behind<Scope>(found == wanted ? order : failure);
         if (found == wanted) return true;
         expected = Bits::value(found);
@@ -234,21 +272,21 @@ class lockstep_atomic {
                                             memory_order order = memory_order_seq_cst) const {
         return compare_exchange_strong(expected, desired, order, order);
     }
-#define LOCKSTEP_ATOMIC_MEMBER(name, LockstepU, done)                                                                  \
+#define LOCKSTEP_ATOMIC_MEMBER(name, LockstepU, ...)                                                                   \
     LOCKSTEP_API LockstepT name(LockstepU value, memory_order order = memory_order_seq_cst) const {                    \
         lockstep_before<Scope>(order);                                                                                 \
-        LockstepT found = done;                                                                                        \
+        LockstepT found = __VA_ARGS__;                                                                                 \
         lockstep_behind<Scope>(order);                                                                                 \
         return found;                                                                                                  \
     }
-    LOCKSTEP_ATOMIC_MEMBER(exchange, LockstepT, lockstep_fetch<'='>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_add, difference_type, lockstep_fetch<'+'>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_sub, difference_type, lockstep_fetch<'+'>(at(), (difference_type)-value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_and, LockstepT, lockstep_fetch<'&'>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_or, LockstepT, lockstep_fetch<'|'>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_xor, LockstepT, lockstep_fetch<'^'>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_min, LockstepT, lockstep_fetch<'<'>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_max, LockstepT, lockstep_fetch<'>'>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(exchange, LockstepT, lockstep_fetch<'=', Scope>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_add, difference_type, lockstep_fetch<'+', Scope>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_sub, difference_type, lockstep_fetch<'+', Scope>(at(), (difference_type)-value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_and, LockstepT, lockstep_fetch<'&', Scope>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_or, LockstepT, lockstep_fetch<'|', Scope>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_xor, LockstepT, lockstep_fetch<'^', Scope>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_min, LockstepT, lockstep_fetch<'<', Scope>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_max, LockstepT, lockstep_fetch<'>', Scope>(at(), value))
 #undef LOCKSTEP_ATOMIC_MEMBER
 
     LOCKSTEP_API operator LockstepT() const { return load(); }
