@@ -1,0 +1,841 @@
+"""Synchronization kernels with known verdicts, written from the CUDA and PTX memory models alone.
+
+Each right kernel has a wrong twin that differs in a few words. The verdicts do not depend on the checkers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class KernelPair:
+    """A right kernel `k` and its wrong twin.
+
+    Parameters
+    ----------
+    right, wrong : str
+        The names of the two cases.
+    grid, block : int
+        Blocks and threads.
+    arguments : tuple
+        Specifications of arrays, and numbers.
+    source : str
+        The text of the right kernel.
+    edits : tuple of (str, str)
+        Texts of the right kernel and their replacements in the wrong one.
+    kinds : tuple of str
+        The acceptable kinds of findings in the wrong kernel.
+    reason, error : str
+        Why the right kernel is right, and why the wrong one is wrong.
+    """
+
+    right: str
+    wrong: str
+    grid: int
+    block: int
+    arguments: tuple[str | int, ...]
+    source: str
+    edits: tuple[tuple[str, str], ...]
+    kinds: tuple[str, ...]
+    reason: str
+    error: str
+
+    def build_wrong_source(self) -> str:
+        """Return the text of the wrong kernel."""
+        source = self.source
+        for right, wrong in self.edits:
+            assert right in source, right
+            source = source.replace(right, wrong)
+        return source
+
+
+_ATOMIC = """
+#include <cuda/atomic>
+using Device = cuda::atomic_ref<int, cuda::thread_scope_device>;
+using Block = cuda::atomic_ref<int, cuda::thread_scope_block>;
+constexpr auto relaxed = cuda::memory_order_relaxed;
+constexpr auto acquire = cuda::memory_order_acquire;
+constexpr auto release = cuda::memory_order_release;
+"""
+
+_GROUPS = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+"""
+
+_MBARRIER = """
+__device__ void wait_for(unsigned barrier, unsigned parity) {
+    unsigned done = 0;
+    while (!done) {
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
+    }
+}
+"""
+
+PAIRS = (
+    KernelPair(
+        "two buffers with one barrier",
+        "one buffer with one barrier",
+        1,
+        64,
+        ("arange:256", "zeros:64", 4),
+        """
+__global__ void k(const int *in, int *out, int steps) {
+    __shared__ int tile[2][64];
+    int sum = 0;
+    for (int i = 0; i < steps; ++i) {
+        tile[i % 2][threadIdx.x] = in[i * 64 + threadIdx.x];
+        __syncthreads();
+        sum += tile[i % 2][63 - threadIdx.x];
+    }
+    out[threadIdx.x] = sum;
+}
+""",
+        (
+            ("tile[2][64]", "tile[64]"),
+            ("tile[i % 2]", "tile"),
+        ),
+        ("race",),
+        "A buffer is overwritten two iterations later; the barrier between orders the earlier reads before the write.",
+        "No barrier separates the read in one iteration from the write in the next.",
+    ),
+    KernelPair(
+        "warp sum with __syncwarp",
+        "warp sum that lacks a __syncwarp",
+        1,
+        32,
+        ("arange:32", "zeros:32"),
+        """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[64];
+    int lane = threadIdx.x;
+    s[lane] = in[lane];
+    s[lane + 32] = 0;
+    __syncwarp();
+    for (int d = 16; d > 0; d /= 2) {
+        int other = s[lane + d];
+        __syncwarp();
+        s[lane] += other;
+        __syncwarp();
+    }
+    out[lane] = s[lane];
+}
+""",
+        (("        s[lane] += other;\n        __syncwarp();\n", "        s[lane] += other;\n"),),
+        ("race",),
+        "__syncwarp separates each read from each write of another lane.",
+        "A lane reads the sum of another lane from the previous iteration without synchronization.",
+    ),
+    KernelPair(
+        "barrier under a condition of the block",
+        "barrier under a condition of the thread",
+        1,
+        64,
+        ("arange:64", "zeros:64"),
+        """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[64];
+    s[threadIdx.x] = in[threadIdx.x];
+    if (in[blockIdx.x + 1] > 0) {
+        __syncthreads();
+    }
+    out[threadIdx.x] = s[threadIdx.x];
+    __syncthreads();
+}
+""",
+        (("in[blockIdx.x + 1] > 0", "in[threadIdx.x] > 0"),),
+        ("barrier",),
+        "All threads of a block evaluate the condition identically.",
+        "Thread 0 skips the first barrier and the other threads do not.",
+    ),
+    KernelPair(
+        "loop until nothing changes",
+        "loop until nothing changes, reset too early",
+        1,
+        64,
+        ("arange:64", "zeros:64"),
+        """
+__global__ void k(const int *in, int *out) {
+    __shared__ int changed;
+    int value = in[threadIdx.x] % 5;
+    do {
+        __syncthreads();
+        if (threadIdx.x == 0) changed = 0;
+        __syncthreads();
+        if (value > 0) {
+            --value;
+            atomicOr(&changed, 1);
+        }
+        __syncthreads();
+    } while (changed);
+    out[threadIdx.x] = value;
+}
+""",
+        (("    do {\n        __syncthreads();\n", "    do {\n"),),
+        ("race",),
+        "The barrier at the top orders all reads of the flag before its reset.",
+        "Thread 0 resets the flag while other threads still read it in the loop's condition.",
+    ),
+    KernelPair(
+        "maximum with __syncthreads_or",
+        "maximum with a vote of the warp",
+        1,
+        64,
+        ("random:64:3", "zeros:64"),
+        """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    __syncthreads();
+    bool more;
+    do {
+        int best = max(s[t], s[t > 0 ? t - 1 : 0]);
+        __syncthreads();
+        more = best != s[t];
+        s[t] = best;
+    } while (__syncthreads_or(more));
+    out[t] = s[t];
+}
+""",
+        (("__syncthreads_or(more)", "__any_sync(0xffffffffu, more)"),),
+        ("race", "barrier"),
+        "__syncthreads_or is a barrier of the block, and all threads receive the same vote.",
+        "A vote of a warp does not order thread 31's write before thread 32's read.",
+    ),
+    KernelPair(
+        "barrier object of two warps",
+        "barrier object with the count of one warp",
+        1,
+        64,
+        ("arange:64", "zeros:64"),
+        """
+#include <cuda/barrier>
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[64];
+    __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+    if (threadIdx.x == 0) init(&barrier, 64);
+    __syncthreads();
+    s[threadIdx.x] = in[threadIdx.x];
+    barrier.arrive_and_wait();
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+""",
+        (("init(&barrier, 64)", "init(&barrier, 32)"),),
+        ("race", "barrier"),
+        "The phase completes after all 64 arrivals.",
+        "The arrivals of one warp complete a phase, so the other warp's writes are not ordered.",
+    ),
+    KernelPair(
+        "barrier of the grid",
+        "barrier of the block for data of the grid",
+        2,
+        32,
+        ("zeros:64", "zeros:64"),
+        _GROUPS
+        + """
+__global__ void k(int *data, int *out) {
+    cg::grid_group grid = cg::this_grid();
+    data[grid.thread_rank()] = threadIdx.x;
+    grid.sync();
+    out[grid.thread_rank()] = data[63 - grid.thread_rank()];
+}
+""",
+        (("grid.sync();", "cg::this_thread_block().sync();"),),
+        ("race",),
+        "grid.sync() orders the writes of one block before the reads of the other.",
+        "A block's barrier does not order accesses of two blocks.",
+    ),
+    KernelPair(
+        "exchange inside a tile",
+        "exchange between tiles",
+        1,
+        32,
+        ("arange:32", "zeros:32"),
+        _GROUPS
+        + """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[32];
+    auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    s[threadIdx.x] = in[threadIdx.x];
+    tile.sync();
+    out[threadIdx.x] = s[threadIdx.x ^ 4];
+}
+""",
+        (("threadIdx.x ^ 4", "threadIdx.x ^ 8"),),
+        ("race",),
+        "Both lanes belong to the same tile of eight, which tile.sync() synchronizes.",
+        "tile.sync() synchronizes eight lanes, but the lanes are eight apart.",
+    ),
+    KernelPair(
+        "shuffle of half a warp",
+        "shuffle of half a warp with the mask of the whole",
+        1,
+        32,
+        ("arange:32", "zeros:32"),
+        """
+__global__ void k(const int *in, int *out) {
+    int value = in[threadIdx.x];
+    if (threadIdx.x < 16) value += __shfl_xor_sync(0x0000ffffu, value, 8);
+    value += __shfl_xor_sync(0xffffffffu, value, 16);
+    out[threadIdx.x] = value;
+}
+""",
+        (("0x0000ffffu", "0xffffffffu"),),
+        ("warp-mask", "barrier"),
+        "The mask names exactly the lanes that execute the shuffle.",
+        "The mask names lanes 16 to 31, which do not execute this shuffle.",
+    ),
+    KernelPair(
+        "flag with fences of the device",
+        "flag with a fence of the block",
+        2,
+        32,
+        ("zeros:32", "zeros:1", "zeros:32"),
+        """
+__global__ void k(int *data, volatile int *flag, int *out) {
+    if (blockIdx.x == 0) {
+        data[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            *flag = 1;
+        }
+    } else {
+        if (threadIdx.x == 0) {
+            while (*flag == 0) {}
+            __threadfence();
+        }
+        __syncthreads();
+        out[threadIdx.x] = data[31 - threadIdx.x];
+    }
+}
+""",
+        (
+            (
+                "            __threadfence();\n            *flag = 1;",
+                "            __threadfence_block();\n            *flag = 1;",
+            ),
+        ),
+        ("race",),
+        "Barrier, fence, flag; flag, fence, barrier: the customary publication of a block's results.",
+        "The writer's fence orders its writes for its own block only, and the reader is in another block.",
+    ),
+    KernelPair(
+        "relay over two scopes",
+        "relay with a scope that is too narrow",
+        3,
+        64,
+        ("zeros:1", "zeros:2", "zeros:1"),
+        _ATOMIC
+        + """
+__global__ void k(int *data, int *flags, int *out) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        *data = 7;
+        Block(flags[0]).store(1, release);
+    } else if (blockIdx.x == 0 && threadIdx.x == 32) {
+        while (Block(flags[0]).load(acquire) == 0) {}
+        Device(flags[1]).store(1, release);
+    } else if (blockIdx.x == 1 && threadIdx.x == 0) {
+        while (Device(flags[1]).load(acquire) == 0) {}
+        *out = *data;
+    }
+}
+""",
+        (
+            ("blockIdx.x == 1 &&", "blockIdx.x == 2 &&"),
+            ("blockIdx.x == 0 && threadIdx.x == 32", "blockIdx.x == 1 && threadIdx.x == 32"),
+        ),
+        ("race",),
+        "Causality is transitive over a release in the block and a release on the device.",
+        "The first release has the scope of the block, but its reader is in another block.",
+    ),
+    KernelPair(
+        "release sequence through an addition",
+        "release sequence broken by a store",
+        3,
+        1,
+        ("zeros:1", "zeros:1", "zeros:1"),
+        _ATOMIC
+        + """
+__global__ void k(int *data, int *flag, int *out) {
+    Device state(*flag);
+    if (blockIdx.x == 0) {
+        *data = 7;
+        state.store(1, release);
+    } else if (blockIdx.x == 1) {
+        while (state.load(relaxed) != 1) {}
+        state.fetch_add(1, relaxed);
+    } else {
+        while (state.load(acquire) != 2) {}
+        *out = *data;
+    }
+}
+""",
+        (("state.fetch_add(1, relaxed)", "state.store(2, relaxed)"),),
+        ("race",),
+        "A relaxed read-modify-write continues the release sequence, so the acquire synchronizes with the release.",
+        "A relaxed store of another thread ends the release sequence, so the acquire reads from no release.",
+    ),
+    KernelPair(
+        "last block sums after a barrier",
+        "last block sums without a barrier",
+        4,
+        64,
+        ("zeros:256", "zeros:1", "zeros:64"),
+        """
+__global__ void k(int *partial, unsigned *done, int *out) {
+    __shared__ bool last;
+    partial[blockIdx.x * 64 + threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(done, 1u) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    if (last) {
+        int sum = 0;
+        for (unsigned i = 0; i < gridDim.x; ++i) sum += partial[i * 64 + threadIdx.x];
+        out[threadIdx.x] = sum;
+    }
+}
+""",
+        (("= threadIdx.x;\n    __syncthreads();\n", "= threadIdx.x;\n"),),
+        ("race",),
+        "Barrier, fence and counter publish all partial results of a block.",
+        "Thread 0 counts its block before the other threads of the block have written.",
+    ),
+    KernelPair(
+        "one lock for one sum",
+        "two locks for one sum",
+        4,
+        1,
+        ("zeros:2", "zeros:1"),
+        """
+__global__ void k(int *lock, int *sum) {
+    while (atomicCAS(&lock[0], 0, 1) != 0) {}
+    __threadfence();
+    *sum += blockIdx.x;
+    __threadfence();
+    atomicExch(&lock[0], 0);
+}
+""",
+        (("lock[0]", "lock[blockIdx.x % 2]"),),
+        ("race",),
+        "All blocks take the same lock, with fences after locking and before unlocking.",
+        "Even and odd blocks take different locks for the same sum.",
+    ),
+    KernelPair(
+        "ticket lock",
+        "ticket lock with a relaxed unlock",
+        4,
+        1,
+        ("zeros:1", "zeros:1", "zeros:1"),
+        _ATOMIC
+        + """
+__global__ void k(int *tickets, int *turn, int *sum) {
+    int mine = Device(*tickets).fetch_add(1, relaxed);
+    while (Device(*turn).load(acquire) != mine) {}
+    *sum += blockIdx.x;
+    Device(*turn).store(mine + 1, release);
+}
+""",
+        (("mine + 1, release", "mine + 1, relaxed"),),
+        ("race",),
+        "The release of a turn synchronizes with the acquire of the next; drawing a ticket needs no order.",
+        "A relaxed store does not order the sum before the next turn.",
+    ),
+    KernelPair(
+        "sequence lock over atomic data",
+        "sequence lock over plain data",
+        2,
+        1,
+        ("zeros:1", "zeros:2", "zeros:1"),
+        _ATOMIC
+        + """
+__global__ void k(int *sequence, int *data, int *out) {
+    Device version(*sequence), a(data[0]), b(data[1]);
+    if (blockIdx.x == 0) {
+        for (int i = 1; i <= 8; ++i) {
+            version.store(2 * i - 1, relaxed);
+            cuda::atomic_thread_fence(release, cuda::thread_scope_device);
+            a.store(i, relaxed);
+            b.store(i, relaxed);
+            version.store(2 * i, release);
+        }
+    } else {
+        int before, after, x, y;
+        do {
+            before = version.load(acquire);
+            x = a.load(relaxed);
+            y = b.load(relaxed);
+            cuda::atomic_thread_fence(acquire, cuda::thread_scope_device);
+            after = version.load(relaxed);
+        } while (before != after || after != 16);
+        *out = x - y;
+    }
+}
+""",
+        (
+            ("a.store(i, relaxed)", "data[0] = i"),
+            ("b.store(i, relaxed)", "data[1] = i"),
+            ("a.load(relaxed)", "data[0]"),
+            ("b.load(relaxed)", "data[1]"),
+        ),
+        ("race",),
+        "All shared accesses are atomic; fences order them as a sequence lock requires.",
+        "The reader reads plain data while the writer may write it; a retry does not undo the race.",
+    ),
+    KernelPair(
+        "stack with tags",
+        "stack without tags",
+        2,
+        1,
+        ("zeros:1", "1,2,3,3", "zeros:4", "zeros:2"),
+        _ATOMIC
+        + """
+__global__ void k(int *top, int *next, int *payload, int *signals) {
+    Device head(*top);
+    if (blockIdx.x == 0) {
+        int seen = head.load(acquire);
+        int following = Device(next[seen % 8]).load(relaxed);
+        Device(signals[0]).store(1, release);
+        while (Device(signals[1]).load(acquire) == 0) {}
+        while (!head.compare_exchange_strong(seen, seen / 8 * 8 + following, cuda::memory_order_acq_rel)) {
+            following = Device(next[seen % 8]).load(relaxed);
+        }
+        payload[head.load(acquire) % 8] = 1;
+    } else {
+        while (Device(signals[0]).load(acquire) == 0) {}
+        head.store(2, relaxed);  // pops nodes 0 and 1
+        Device(next[0]).store(2, relaxed);
+        head.store(8, release);  // pushes node 0 with the next tag
+        Device(signals[1]).store(1, release);
+        payload[1] = 2;
+    }
+}
+""",
+        (("head.store(8, release);  // pushes node 0 with the next tag", "head.store(0, release);  // pushes node 0"),),
+        ("race",),
+        "The tag changes with each push, so the first exchange fails and both blocks own different nodes.",
+        "ABA: the exchange succeeds with a stale successor, so both blocks write to node 1.",
+    ),
+    KernelPair(
+        "first wait for parity 0",
+        "first wait for parity 1",
+        1,
+        64,
+        ("arange:32", "zeros:32"),
+        _MBARRIER
+        + """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[32];
+    __shared__ unsigned long long object;
+    unsigned barrier = __cvta_generic_to_shared(&object);
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 32;" :: "r"(barrier) : "memory");
+    __syncthreads();
+    int lane = threadIdx.x % 32;
+    if (threadIdx.x >= 32) {
+        wait_for(barrier, 0);
+        out[lane] = s[31 - lane];
+    } else {
+        s[lane] = in[lane];
+        asm volatile("{ .reg .b64 token; mbarrier.arrive.shared.b64 token, [%0]; }" :: "r"(barrier) : "memory");
+    }
+}
+""",
+        (("wait_for(barrier, 0)", "wait_for(barrier, 1)"),),
+        ("race", "barrier", "endless"),
+        "The first phase of an mbarrier has parity 0; the other warp's 32 arrivals complete it.",
+        "The phase before the first counts as complete, so the wait returns at once.",
+    ),
+    KernelPair(
+        "ring of a producer and a consumer",
+        "ring whose consumer frees a slot before reading it",
+        1,
+        64,
+        ("arange:192", "zeros:32", 6),
+        """
+#include <cuda/barrier>
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+__global__ void k(const int *in, int *out, int steps) {
+    __shared__ int ring[2][32];
+    __shared__ Barrier full[2], empty[2];
+    if (threadIdx.x < 2) {
+        init(&full[threadIdx.x], 64);
+        init(&empty[threadIdx.x], 64);
+    }
+    __syncthreads();
+    int lane = threadIdx.x % 32, sum = 0;
+    for (int i = 0; i < steps; ++i) {
+        if (threadIdx.x < 32) {
+            if (i >= 2) empty[i % 2].arrive_and_wait();
+            ring[i % 2][lane] = in[i * 32 + lane];
+            (void)full[i % 2].arrive();
+        } else {
+            full[i % 2].arrive_and_wait();
+            sum += ring[i % 2][31 - lane];
+            if (i + 2 < steps) (void)empty[i % 2].arrive();
+        }
+    }
+    if (threadIdx.x >= 32) out[lane] = sum;
+}
+""",
+        (
+            ("            sum += ring[i % 2][31 - lane];\n", ""),
+            ("empty[i % 2].arrive();\n", "empty[i % 2].arrive();\n            sum += ring[i % 2][31 - lane];\n"),
+        ),
+        ("race",),
+        "The producer overwrites a slot after the consumer has read it and arrived.",
+        "The consumer arrives at the empty barrier before its read, so the producer may overwrite the slot.",
+    ),
+    KernelPair(
+        "asynchronous copy of two stages",
+        "asynchronous copy read one stage too early",
+        1,
+        32,
+        ("arange:64", "zeros:32"),
+        """
+#include <cuda_pipeline.h>
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[2][32];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&s[0][t], &in[t], 4);
+    __pipeline_commit();
+    __pipeline_memcpy_async(&s[1][t], &in[32 + t], 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    int sum = s[0][31 - t];
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    out[t] = sum + s[1][31 - t];
+}
+""",
+        (
+            (
+                "    int sum = s[0][31 - t];\n    __pipeline_wait_prior(0);\n    __syncthreads();\n    out[t] = sum +",
+                "    out[t] = s[0][31 - t] +",
+            ),
+        ),
+        ("race", "uninitialized"),
+        "One pending stage is allowed while the first is read, none while the second is read.",
+        "One stage may be pending after the wait: the second, which is read.",
+    ),
+    KernelPair(
+        "bulk copy after a proxy fence",
+        "bulk copy without a proxy fence",
+        1,
+        32,
+        ("arange:32", "zeros:32"),
+        """
+__global__ void k(const int *in, int *out) {
+    __shared__ __align__(16) int s[32];
+    s[threadIdx.x] = in[threadIdx.x];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;"
+                     :: "l"(__cvta_generic_to_global(out)), "r"((unsigned)__cvta_generic_to_shared(s)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}
+""",
+        (('    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");\n', ""),),
+        ("race",),
+        "Each writer's proxy fence and the barrier order the writes before the read of the asynchronous proxy.",
+        "A barrier does not order writes of the generic proxy before reads of the asynchronous proxy.",
+    ),
+    KernelPair(
+        "cluster barriers around a remote read",
+        "block barrier before a remote read",
+        2,
+        32,
+        ("zeros:64",),
+        _GROUPS
+        + """
+__global__ void __cluster_dims__(2, 1, 1) k(int *out) {
+    __shared__ int s[32];
+    cg::cluster_group cluster = cg::this_cluster();
+    unsigned rank = cluster.block_rank();
+    s[threadIdx.x] = 100 * rank + threadIdx.x;
+    cluster.sync();
+    out[rank * 32 + threadIdx.x] = cluster.map_shared_rank(s, 1 - rank)[threadIdx.x];
+    cluster.sync();
+}
+""",
+        (("threadIdx.x;\n    cluster.sync();", "threadIdx.x;\n    __syncthreads();"),),
+        ("race", "uninitialized"),
+        "The first barrier orders write and read; the second keeps the other block until the read is done.",
+        "A block's barrier does not order the other block's write before the remote read.",
+    ),
+    KernelPair(
+        "remote read between arrival and wait",
+        "exit before a remote read",
+        2,
+        32,
+        ("zeros:64",),
+        _GROUPS
+        + """
+__global__ void __cluster_dims__(2, 1, 1) k(int *out) {
+    __shared__ int s[32];
+    cg::cluster_group cluster = cg::this_cluster();
+    unsigned rank = cluster.block_rank();
+    s[threadIdx.x] = 100 * rank + threadIdx.x;
+    cluster.sync();
+    int value = cluster.map_shared_rank(s, 1 - rank)[threadIdx.x];
+    cluster.barrier_arrive();
+    out[rank * 32 + threadIdx.x] = value;
+    cluster.barrier_wait();
+}
+""",
+        (
+            ("    int value =", "    if (rank == 0) return;\n    int value ="),
+            ("    cluster.barrier_arrive();\n", ""),
+            ("    cluster.barrier_wait();\n", ""),
+        ),
+        ("race", "use-after-scope", "use-after-free", "out-of-bounds", "barrier", "other"),
+        "The read precedes the arrival at the last barrier, and local work may follow before the wait.",
+        "Block 0 may exit before block 1 reads its shared memory.",
+    ),
+    KernelPair(
+        "Peterson's lock",
+        "Peterson's lock without order",
+        2,
+        1,
+        ("zeros:2", "zeros:1", "zeros:1"),
+        _ATOMIC
+        + """
+__global__ void k(int *wants, int *turn, int *sum) {
+    Device mine(wants[blockIdx.x]), other(wants[1 - blockIdx.x]), next(*turn);
+    for (int i = 0; i < 3; ++i) {
+        mine.store(1, cuda::memory_order_seq_cst);
+        next.store(1 - blockIdx.x, cuda::memory_order_seq_cst);
+        while (other.load(cuda::memory_order_seq_cst) && next.load(cuda::memory_order_seq_cst) == 1 - blockIdx.x) {}
+        *sum += 1;
+        mine.store(0, cuda::memory_order_seq_cst);
+    }
+}
+""",
+        (("cuda::memory_order_seq_cst", "relaxed"),),
+        ("race",),
+        "Sequentially consistent accesses exclude each other and order the sums.",
+        "Relaxed accesses do not order the sums of the two blocks.",
+    ),
+    KernelPair(
+        "pipeline with two stages",
+        "pipeline whose stage is released before the read",
+        1,
+        64,
+        ("arange:256", "zeros:64"),
+        _GROUPS
+        + """#include <cuda/pipeline>
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[2][64];
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    auto block = cg::this_thread_block();
+    auto pipe = cuda::make_pipeline(block, &state);
+    int sum = 0;
+    pipe.producer_acquire();
+    cuda::memcpy_async(block, s[0], in, 256, pipe);
+    pipe.producer_commit();
+    for (int i = 0; i < 4; ++i) {
+        if (i + 1 < 4) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(block, s[(i + 1) % 2], in + (i + 1) * 64, 256, pipe);
+            pipe.producer_commit();
+        }
+        pipe.consumer_wait();
+        sum += s[i % 2][63 - threadIdx.x];
+        pipe.consumer_release();
+    }
+    out[threadIdx.x] = sum;
+}
+""",
+        (
+            ("        sum += s[i % 2][63 - threadIdx.x];\n", ""),
+            ("consumer_release();\n", "consumer_release();\n        sum += s[i % 2][63 - threadIdx.x];\n"),
+        ),
+        ("race",),
+        "Every thread releases a stage after it has read it.",
+        "Another thread may start the next copy to the stage before the read.",
+    ),
+    KernelPair(
+        "bulk copies from one buffer",
+        "bulk copies from one buffer without a wait",
+        1,
+        32,
+        ("arange:64", "zeros:64"),
+        """
+__global__ void k(const int *in, int *out) {
+    __shared__ __align__(128) int s[32];
+    for (int i = 0; i < 2; ++i) {
+        s[threadIdx.x] = in[i * 32 + threadIdx.x];
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;"
+                         :: "l"(out + i * 32), "r"((unsigned)__cvta_generic_to_shared(s)) : "memory");
+            asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+            asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+""",
+        (('            asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");\n', ""),),
+        ("race",),
+        "The wait for the reads of the bulk copy precedes the next write to its source.",
+        "The next iteration overwrites the source of a running copy.",
+    ),
+    KernelPair(
+        "counter of two blocks",
+        "counter of two blocks with block scope",
+        2,
+        32,
+        ("zeros:1",),
+        _ATOMIC
+        + """
+__global__ void k(int *sum) {
+    Device(*sum).fetch_add(1, relaxed);
+}
+""",
+        (("Device(*sum)", "Block(*sum)"),),
+        ("race",),
+        "Both operations have a scope that includes both blocks.",
+        "The scope of each operation is its own block, so they are not atomic to each other.",
+    ),
+    KernelPair(
+        "asynchronous copy after a barrier",
+        "asynchronous copy before a barrier",
+        1,
+        64,
+        ("arange:128", "zeros:64"),
+        """
+#include <cuda_pipeline.h>
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    __syncthreads();
+    int value = s[63 - t];
+    __syncthreads();
+    __pipeline_memcpy_async(&s[t], &in[64 + t], 4);
+    __pipeline_commit();
+    __syncthreads();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    out[t] = value + s[63 - t];
+}
+""",
+        (("s[63 - t];\n    __syncthreads();\n", "s[63 - t];\n"),),
+        ("race",),
+        "A barrier separates the reads of the buffer from the start of the copy.",
+        "The copy may overwrite the buffer at once, while other threads still read it.",
+    ),
+)
