@@ -91,14 +91,19 @@ def compute_initial_size(available_size: QSize) -> QSize | None:
     )
 
 
-def _open_first_file(window: MainWindow, file: Path | None) -> None:
-    """Start the window's work, and open a file: an image as the first input, other files after it."""
+def _open_first_file(window: MainWindow, file: Path | None, is_first_start: bool) -> None:
+    """Start the window's work, and open a file: an image as the first input, other files after it.
+
+    At the first start without a file, the window offers ways to begin.
+    """
     from gpu.files.images import READABLE
 
     image = file is not None and file.suffix.lower() in READABLE
     window.load_first_input(file.absolute() if file is not None and image else None)
     if file is not None and not image:
         window.files.open_file(file.absolute())
+    if file is None and is_first_start:
+        window.show_start()
 
 
 def _report_error(
@@ -137,6 +142,7 @@ def main(argv: Sequence[str] = (), engine: str | ClusterSettings = "") -> int:
         from gui.window.main_window import MainWindow
 
         window = MainWindow(engine=options.engine or engine)
+    is_first_start = window.saved_settings.is_new
     screen = window.screen()
     size = (
         compute_initial_size(screen.availableSize())
@@ -149,7 +155,7 @@ def main(argv: Sequence[str] = (), engine: str | ClusterSettings = "") -> int:
     else:
         window.resize(size)
         window.show()
-    QTimer.singleShot(0, lambda: _open_first_file(window, options.file))
+    QTimer.singleShot(0, lambda: _open_first_file(window, options.file, is_first_start))
     # Objects that exist once all pages are created live on: the collector need not scan them again.
     QTimer.singleShot(_PAGES_MS, gc.freeze)
     app.commitDataRequest.connect(

@@ -152,6 +152,10 @@ class LessonPresenter(QObject):
             number = 0
         self.lessons.open_lesson(lesson, number)
 
+    def open_first_lesson(self) -> None:
+        """Open the first built-in lesson at its first step."""
+        self.lessons.read_lessons(on_read=lambda shelf: self.open_lesson(shelf.lessons[0], 0))
+
     def open_lesson_about(self, pattern: str, variant: str) -> None:
         """Open the lesson about a variant's limit."""
         lesson = self.lessons.find_lesson_about(pattern, variant)

@@ -33,6 +33,11 @@ class SavedSettings:
     def __init__(self, path: Path | None = None) -> None:
         self._store = SettingsFile(path or settings_path(), _is_valid_value)
 
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has been saved yet, as at the first start."""
+        return self._store.is_empty
+
     def _read_choice(self, key: str, allowed: Any, default: str) -> str:
         value = self._store.get_value(key)
         return value if isinstance(value, str) and (allowed is None or value in allowed) else default

@@ -46,6 +46,11 @@ class SettingsFile:
         self._can_write = True
         self._values = self._load()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been saved."""
+        return not self._values
+
     def get_value(self, key: str) -> Any:
         """Return the value of a key, or None."""
         return self._values.get(key)

@@ -46,6 +46,7 @@ from gui.window.pages.preparation import Preparation
 from gui.window.pages.run_actions import RunActions
 from gui.window.preferences import Preferences
 from gui.window.sidebar import Sidebar
+from gui.window.start_dialog import StartDialog
 from gui.window.status_line import StatusLine, Survey, describe_engines, survey_devices
 
 _MIN_PAGE_WIDTH = 780
@@ -248,6 +249,36 @@ class MainWindow(QMainWindow):
         bench.run_failed.connect(lambda failure: failed(failure, "run"))
         bench.failed.connect(failed)
         bench.saved.connect(lambda path: self.status.show_message(f"Saved {Path(path).name}"))
+
+    def show_start(self) -> None:
+        """Offer ways to begin, for someone who starts Lockstep for the first time."""
+        StartDialog(
+            self,
+            (
+                (
+                    "New to GPUs",
+                    "Short lessons with figures, questions and tasks, from the first thread on.",
+                    "Open lesson 1",
+                    self.teaching.open_first_lesson,
+                ),
+                (
+                    "Giving a lecture",
+                    "Step through a reduction. F11 fills the screen with the figure and its code.",
+                    "Step through a reduction",
+                    self._step_through_reduction,
+                ),
+                (
+                    "I have a kernel, a program or a PyCUDA script",
+                    "It runs unchanged in the simulator, which checks it for races and invalid accesses.",
+                    "Open a file…",
+                    self.user_file.choose_and_open,
+                ),
+            ),
+        ).show()
+
+    def _step_through_reduction(self) -> None:
+        self.pages.choose_pattern("reduction")
+        self.running.select_tab("Step")
 
     def load_first_input(self, image: Path | None = None) -> None:
         """Open the first input, then list samples and look for a GPU."""
