@@ -17,7 +17,7 @@ from gui.step_view.dataflow.viewport import Cell, Viewport
 from gui.widgets.basic import wrap_tip
 
 _GLIDE_MS = 16
-_MAX_COLUMN_WIDTH, _MAX_FILM_COLUMN_WIDTH = 64, 72
+_MAX_COLUMN_WIDTH, _MAX_FILM_COLUMN_WIDTH = 150, 72
 
 
 class FlowView(QWidget):

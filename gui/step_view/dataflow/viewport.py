@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TILE = 512
 """Width in pixels of the tiles in which rows are painted."""
-_MAX_COLUMN_WIDTH = 110.0
+_MAX_COLUMN_WIDTH = 200.0
 _MIN_READABLE_FONT = 9
 """Font size in pixels for values that must all be visible at once."""
 

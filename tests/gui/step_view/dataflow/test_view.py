@@ -161,6 +161,14 @@ def test_words_say_who_made_a_value_from_what(view):
     assert describe_cell(view.viewport.layout, (0, 2), several_blocks=False) == "data[2] = 7"
 
 
+def test_eight_elements_fill_a_large_panel(qtbot, view):
+    view.resize(1200, 800)
+    view.open(DataflowLayout(FakeDataflow(VALUES[:8])), (1,), several_blocks=False)
+    viewport = view.viewport
+    assert viewport.layout.width(viewport.sizes) > 0.9 * (1200 - viewport.sizes.label)
+    assert viewport.layout.width(viewport.sizes) <= 1200 - viewport.sizes.label
+
+
 def test_ctrl_and_wheel_zoom_where_the_pointer_is_and_f_fits(qtbot, view):
     before = view.viewport.sizes.column
     point = QPointF(600, 200)
