@@ -23,7 +23,9 @@ Array = npt.NDArray[Any]
 # The most `__syncwarp` calls of a lane that can wait for other lanes of its warp.
 _MAX_WAITING_CALLS = 4096
 
-_DIVERGENT = "Divergent thread(s) in warp"
+_DIVERGENT, _INVALID = "Divergent thread(s) in warp", "Invalid arguments"
+_SHUFFLE = "__shfl_sync"
+_ALL_LANES = (1 << WARP) - 1
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,11 @@ class _Callers:
 class WarpMaskChecker(Checker):
     """Find masks that omit a calling lane or name lanes that do not arrive, as synccheck does.
 
-    All lanes that a mask names, except those that have exited or do not exist, must arrive with the same mask: at an
-    exchange together, at a `__syncwarp` possibly from another source position. A shuffle must not read a lane that its
-    mask names but that has exited or does not exist.
+    All lanes that a mask names, except those that have exited or do not exist, must arrive with the same mask: at
+    an exchange together, at a `__syncwarp` possibly from another source position. A shuffle must not read a lane
+    that its mask names but that has exited or does not exist, and a `__shfl_sync`, which names its source, none
+    outside its mask. The other shuffles do so at the edge of a group of lanes, where the result is usually not
+    used.
     """
 
     def __init__(self) -> None:
@@ -136,7 +140,8 @@ class WarpMaskChecker(Checker):
         if not self._waiting and not isinstance(sync.member_mask, np.ndarray):
             # The usual case: one mask names all lanes of each warp, and all of them call.
             named = int(sync.member_mask)
-            if ((active == named) & (alive & named == named) | (active == 0)).all():
+            reads_named = sync.name != _SHUFFLE or named == _ALL_LANES
+            if reads_named and ((active == named) & (alive & named == named) | (active == 0)).all():
                 return
         callers = _build_callers(batch, sync, active, alive)
         mismatched = callers.expected != callers.active_lanes
@@ -163,7 +168,7 @@ class WarpMaskChecker(Checker):
         """Check the lanes of warps in which a mask differs from the callers."""
         names_itself = (callers.member_masks >> callers.lanes % WARP) & 1
         if (rows := np.flatnonzero(names_itself == 0)).size:
-            self._report(batch, callers.select(rows), "Invalid arguments", "which does not name the lane itself")
+            self._report(batch, callers.select(rows), _INVALID, "which does not name the lane itself")
         callers = callers.select(np.flatnonzero(names_itself))
         missing = callers.expected & ~callers.active_lanes
         if callers.sync.name != "__syncwarp" and (rows := np.flatnonzero(missing)).size:
@@ -183,6 +188,10 @@ class WarpMaskChecker(Checker):
             self._report(
                 batch, callers.select(rows), _DIVERGENT, cause + ("has exited" if exists else "the block does not have")
             )
+        if callers.sync.name == _SHUFFLE and (rows := np.flatnonzero(read & ~callers.member_masks)).size:
+            source = _lane_numbers(read[rows[0]])[0]
+            cause = f"reads lane {source}, which the mask does not name: its value is undefined"
+            self._report(batch, callers.select(rows), _INVALID, cause)
 
     def _record_waiting(self, batch: BlockBatch, callers: _Callers, mismatched: Array) -> None:
         """Add callers to the waiting lanes if lanes of their mask are missing, and release those that are complete."""

@@ -1,4 +1,4 @@
-"""Synchronization kernels with known verdicts, written from the CUDA and PTX memory models alone.
+"""Synchronization kernels with known verdicts, written from the CUDA and PTX memory models.
 
 Each right kernel has a wrong twin that differs in a few words. The verdicts do not depend on the checkers.
 """

@@ -56,6 +56,13 @@ WRONG: dict[str, tuple[int, str, int, int, str]] = {
         "does not name the lane itself",
     ),
     "a shuffle that leaves lanes out": (64, "a[i] = __shfl_sync(0x1, v, 0);", 1, 1, "does not name the lane itself"),
+    "a shuffle from a lane outside the mask": (
+        32,
+        "if (l < 16) a[i] = __shfl_sync(0xffffu, v, l < 9 ? 3 : 20);",
+        1,
+        9,
+        "with the mask 0xffff, reads lane 20, which the mask does not name",
+    ),
     "a function": (32, "if (l < 16) v = total(ALL, v);", 6 - _FIRST_LINE + 1, 0, "names lanes 16-31,"),
     "a loop that lanes leave": (
         32,
@@ -199,6 +206,8 @@ if (i < 45) for (int o = 16; o; o /= 2) v += __shfl_down_sync(m, v, o);""",
         "if (l == 1) __syncwarp(0xe); else if (l == 2) __syncwarp(0xe); else if (l == 3) __syncwarp(0xe);",
     ),
     "__syncwarp in a loop of one lane": (32, "for (int k = 0; k < 3; k++) { if (l == k) v++; __syncwarp(); }"),
+    "a shuffle from the last lane of the mask": (32, "if (l < 16) a[i] = __shfl_sync(0xffffu, v, 15);"),
+    "a shuffle that may leave the mask at its edge": (32, "if (l < 16) a[i] = __shfl_down_sync(0xffffu, v, 8);"),
     "match": (32, "unsigned m = __match_any_sync(ALL, v / 5); v = __shfl_sync(m, v, __ffs(m) - 1); __syncwarp(m);"),
     "tiles": (32, "auto t = cg::tiled_partition<8>(cg::this_thread_block()); a[i] = t.shfl_xor(v, 1); t.sync();"),
     "a tile in a branch": (
