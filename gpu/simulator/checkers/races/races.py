@@ -571,11 +571,11 @@ class RaceChecker(Checker):
         if site.is_strong and earlier.is_strong and both_strong and (is_narrow(site) or is_narrow(earlier)):
             return "narrow access"
         cause = synchronization.find_cause(lane, thread, event)
-        if cause is None and self._has_flag_of(lane, thread, event):
+        if cause is None and self._has_read_flag(lane, thread, event):
             cause = "unfenced write"
         return cause
 
-    def _has_flag_of(self, lane: int, thread: int, event: int) -> bool:
+    def _has_read_flag(self, lane: int, thread: int, event: int) -> bool:
         """Return whether a lane has read a flag that a thread wrote after an event."""
         record = int(self._flags[lane])
         return record != 0 and (record >> 32) - 1 == thread and (record & EVENT) > event
