@@ -325,7 +325,8 @@ def load(
         return values.compose(
             [load_leaf(values, batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves]
         )
-    return values.report_read(batch, replace(access, values=plain))
+    live = batch.exclude_ended(mask)
+    return plain if live is None else values.report_read(batch, replace(access, values=plain, mask=live))
 
 
 def store(
@@ -373,7 +374,9 @@ def store(
         for (at, leaf), part in zip(leaves, values.parts(value), strict=True):
             store_leaf(values, batch, _offset_address(address, at), None, leaf, part, mask, site)
         return
-    values.report_write(batch, replace(access, values=plain), value)
+    live = batch.exclude_ended(mask)
+    if live is not None:
+        values.report_write(batch, replace(access, values=plain, mask=live), value)
 
 
 def load_leaf(

@@ -266,6 +266,10 @@ class RunningBatch(BlockBatch):
         self.time_limit = NO_TIME_LIMIT
         self.clock_calls = 0
 
+    def exclude_ended(self, mask: LaneMask) -> LaneMask | None:
+        """Return the lanes of a mask that no invalid access has ended, or None if there are none."""
+        return mask if self.faults is None else self.faults.exclude(mask)
+
     def begin(self, step: IssuedStep, mask: LaneMask) -> None:
         """Wait for the lanes' turn, then notify the observer of the statement that they are about to execute."""
         if self.scheduler is not None:

@@ -29,10 +29,12 @@ def check(body: str, block: int = 64, schedule: str = "round-robin", before: str
         "atomicAdd(&a[n], 1.0f);",
         "__shared__ float s[8]; s[n] = 1; out[0] = s[0];",
         "float l[8]; for (int i = 0; i < 8; ++i) l[i] = i; out[0] = l[n];",
+        "((float4 *)out)[0] = ((float4 *)a)[n];",
+        "((float4 *)a)[n] = ((float4 *)out)[0];",
         "out[0] = *(float *)nullptr;",
         "out[0] = *(float *)((char *)a + 2);",
     ],
-    ids=["read", "write", "atomic", "shared", "local", "null", "misaligned"],
+    ids=["read", "write", "atomic", "shared", "local", "vector read", "vector write", "null", "misaligned"],
 )
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_error_names_the_thread(access: str, schedule: str):
@@ -85,6 +87,17 @@ def test_a_thread_that_has_ended_races_with_nobody_behind_a_barrier(schedule: st
         "out[t] = t; float x = t == 37 ? a[n] : 0; __syncthreads(); out[63 - t] = x + out[63 - t];", schedule=schedule
     )
     assert [finding.kind for finding in findings] == ["out-of-bounds"]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_only_threads_with_a_valid_access_to_a_vector_are_observed(schedule: str):
+    error, race = check(
+        "float4 v = ((float4 *)a)[t]; v.x = t; ((float4 *)out)[t / 2] = v;", block=16, schedule=schedule
+    )
+    valid = {"thread (0,0,0) in block (0,0,0)", "thread (1,0,0) in block (0,0,0)"}
+    assert error.kind == "out-of-bounds"
+    assert not valid & set(error.threads)
+    assert (race.kind, set(race.threads)) == ("race", valid)
 
 
 def test_a_finding_before_the_error_stays():
