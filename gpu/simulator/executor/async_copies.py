@@ -144,8 +144,11 @@ class AsyncCopies:
             for address, lanes in pointer.split_by_memory(accessing):
                 for offset in range(0, copy.size, size):
                     memory, element = address.offset_by(offset, 1).find_element(self._batch, size, lanes, site)
-                    access = Access(site, memory, element, size, lanes, None)
-                    observer.async_copy(self._batch, access, begins=begins)
+                    # What is out of bounds is an error when the copy is performed.
+                    inside, _ = lanes.split(memory.contains_elements(element, size))
+                    if inside is not None:
+                        access = Access(site, memory, element, size, inside, None)
+                        observer.async_copy(self._batch, access, begins=begins)
 
 
 def get_async_copies(batch: RunningBatch, kind: AsyncKind = "copy") -> Copies:

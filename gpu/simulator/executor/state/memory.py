@@ -56,6 +56,9 @@ class DeviceMemory(Protocol):
     name: str
     space: str
 
+    def contains_elements(self, element: Any, size: int) -> Any:
+        """Return whether elements of `size` bytes, one for all lanes or one per lane, are in the memory."""
+
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         """Load an element in each lane.
 
@@ -183,6 +186,10 @@ class FlatMemory:
     def to_declared_element(self, element: int, size: int) -> int:
         """Convert an index in elements of `size` bytes to one in elements of the declared type, such as float3."""
         return element * size // self.element_bytes if self.element_bytes > size else element
+
+    def contains_elements(self, element: Any, size: int) -> Any:
+        """Return whether elements of `size` bytes are in the memory."""
+        return (element >= 0) & (element < self.data.size // size)
 
     def describe_location(self, element: int, size: int) -> str:
         """Return a description of the location of an access of `size` bytes, with the bytes of a partial element."""
@@ -314,6 +321,10 @@ class SharedMemory(FlatMemory):
         base = self._base(batch, dtype)
         return (base if lanes is None else base[lanes]) + index
 
+    def contains_elements(self, element: Any, size: int) -> Any:
+        """Return whether elements of `size` bytes are in a block's memory; in a cluster, every element counts."""
+        return bool(self._cluster_memories) | (element >= 0) & (element < self._size // size)
+
     @property
     def extents(self) -> tuple[int, int]:
         """The size of a block's variable, and the distance between those of consecutive blocks, in bytes."""
@@ -391,6 +402,10 @@ class LocalMemory:
     def bytes(self) -> int:
         """The size for all lanes together, in bytes."""
         return self._data.size
+
+    def contains_elements(self, element: Any, size: int) -> Any:
+        """Return whether elements of `size` bytes are in the memory."""
+        return (element >= 0) & (element < self.size // size)
 
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         if self._sizes and dtype.itemsize not in self._sizes and not self.punned and not self._convert_layout():

@@ -14,11 +14,11 @@ from gpu.kernel.simulate import simulate
 SCHEDULES = ("round-robin", "shuffle:1", "lanes:1", "cached:1")
 
 
-def check(body: str, block: int = 64, schedule: str = "round-robin", before: str = "") -> list[Finding]:
+def check(body: str, block: int = 64, schedule: str = "round-robin", before: str = "", grid: int = 1) -> list[Finding]:
     """Return the findings of a kernel with 8 elements of `a` and 64 of `out`."""
     text = f"{before}\n__global__ void k(float *a, float *out, int n) {{\n    int t = threadIdx.x;\n{body}\n}}\n"
     arguments: Sequence[Any] = [np.ones(8, np.float32), np.zeros(64, np.float32), 8]
-    return list(simulate("k.cu", "k", 1, block, arguments, source=text, schedule=schedule).findings)
+    return list(simulate("k.cu", "k", grid, block, arguments, source=text, schedule=schedule).findings)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,16 @@ def test_only_threads_with_a_valid_access_to_a_vector_are_observed(schedule: str
     assert error.kind == "out-of-bounds"
     assert not valid & set(error.threads)
     assert (race.kind, set(race.threads)) == ("race", valid)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("copied", ["s + t, a + t", "s + t % 8 * 8 + 8, out + t"], ids=["read", "write"])
+def test_an_asynchronous_copy_out_of_bounds_is_an_error_of_its_thread(copied: str, schedule: str):
+    body = f"""__shared__ float s[64];
+    __pipeline_memcpy_async({copied}, 4); __pipeline_commit(); __pipeline_wait_prior(0); out[t] = s[t % 8];"""
+    findings = check(body, block=16, schedule=schedule, before="#include <cuda_pipeline.h>", grid=2)
+    error = next(finding for finding in findings if finding.kind == "out-of-bounds")
+    assert int(error.threads[0].partition("(")[2].partition(",")[0]) % 8 == 7 or copied.endswith("a + t")
 
 
 def test_a_finding_before_the_error_stays():
