@@ -237,6 +237,13 @@ def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
     user_code.add_options(programs)
     cli_program.add_options(programs)
     programs.set_defaults(command=lambda options: cli_program.run(options, options.program))
+    checking = commands.add_parser(
+        "check",
+        help="check kernels, programs and scripts, as in a CI without a GPU",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    checking.fill = _add_check
     modeling = commands.add_parser(
         "model",
         help="model the time of a pattern, or of a kernel of any CUDA C++ file, on a GPU",
@@ -568,6 +575,14 @@ def _add_lessons(lessons: _Parser) -> None:
     from gpu.cli import lessons as cli_lessons
 
     cli_lessons.add_options(lessons)
+
+
+def _add_check(parser: _Parser) -> None:
+    from gpu.cli.check import command
+
+    parser.description, parser.epilog = command.DESCRIPTION, command.EPILOG
+    command.add_options(parser)
+    parser.set_defaults(command=_with_temporary_files(command.run))
 
 
 def _add_grade(grading: _Parser) -> None:
