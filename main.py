@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 
 def _open_window(file: Path | None = None, engine: Any = "") -> int:
-    if complaint := _display_obstacle() or _library_obstacle():
-        print(f"lockstep: {complaint}", file=sys.stderr)
-        return 2
+    if obstacle := _display_obstacle() or _library_obstacle():
+        return _report(obstacle)
     try:
         from gui.app import main
     except ImportError as error:
@@ -22,6 +20,8 @@ def _open_window(file: Path | None = None, engine: Any = "") -> int:
 
 
 def _tour(folder: str) -> int:
+    if obstacle := _library_obstacle():
+        return _report(obstacle)
     try:
         from gui.driving.tour import run_tour
     except ImportError as error:
@@ -30,6 +30,8 @@ def _tour(folder: str) -> int:
 
 
 def _measure_window(page: Path, repetitions: int) -> int:
+    if obstacle := _library_obstacle():
+        return _report(obstacle)
     try:
         from gui.driving.moves import measure_moves
     except ImportError as error:
@@ -45,53 +47,49 @@ def _measure_openings(repetitions: int) -> Any:
 
 def _display_obstacle() -> str:
     """Return why no window can open on this machine, and what to do instead; "" if one can."""
+    from gpu.base.installation import COMMAND
+
     if not sys.platform.startswith("linux") or "QT_QPA_PLATFORM" in os.environ:
         return ""
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         return ""
     return (
-        "There is no display to open a window on. `python main.py tour DIR` saves pictures of the window instead, and "
-        "`python main.py run convolution` runs without one."
+        f"There is no display to open a window on. `{COMMAND} tour DIR` saves pictures of the window instead, and "
+        f"`{COMMAND} run convolution` runs without one."
     )
 
 
 def _library_obstacle() -> str:
-    """Return the names of all missing system libraries that Qt needs, and how to install them; "" if none is missing.
+    from gui.qt.system_libraries import find_obstacle
 
-    Qt itself ends the process at the first missing library, and its message names another one.
-    """
-    from tools.installation import probe
-
-    on_x = "DISPLAY" in os.environ and "WAYLAND_DISPLAY" not in os.environ and "QT_QPA_PLATFORM" not in os.environ
-    needed = probe.WINDOW_LIBRARIES if on_x else probe.OFFSCREEN_LIBRARIES
-    missing = probe.missing_libraries(needed)
-    if not missing:
-        return ""
-    reason = f"The window needs system libraries that are not installed: {', '.join(missing)}."
-    if not shutil.which("apt-get"):
-        return f"{reason} Install them with this system's package manager."
-    return f"{reason} Run: {probe.apt_command(tuple(missing.values()))}"
+    return find_obstacle()
 
 
 def _report_import_error(error: ImportError) -> int:
-    """Report a missing package or system library."""
-    remedy = "Run `make setup`, or `pip install -r requirements.txt`."
-    if ".so" in str(error):
-        remedy = "Run `make run`, which installs Qt's system libraries or prints how to."
-    print(f"lockstep: The window needs a package or library that is not installed: {error}. {remedy}", file=sys.stderr)
+    """Report a missing package."""
+    from gpu.base.installation import format_install_command
+
+    return _report(f"The window needs a package that is not installed: {error}. Run {format_install_command()}.")
+
+
+def _report(message: str) -> int:
+    print(f"lockstep: {message}", file=sys.stderr)
     return 2
 
 
 def _run() -> int:
     try:
-        from gpu.cli.main import Desktop, main
+        from gpu.cli.main import Desktop
+        from gpu.cli.main import main as run_command
     except KeyboardInterrupt:
         print("lockstep: Stopped.", file=sys.stderr)
         return 130
-    return main(sys.argv[1:], Desktop(_open_window, _tour, _measure_window, _measure_openings))
+    return run_command(sys.argv[1:], Desktop(_open_window, _tour, _measure_window, _measure_openings))
 
 
-def _main() -> int:
+def main() -> int:
+    """Run the command of this process's arguments; return its exit code."""
+    multiprocessing.freeze_support()
     # PYTHONSAFEPATH removes this folder from the module path, but Lockstep's packages are here.
     if os.environ.pop("PYTHONSAFEPATH", None):
         sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -103,5 +101,4 @@ def _main() -> int:
 
 
 if __name__ == "__main__":
-    multiprocessing.freeze_support()
-    sys.exit(_main())
+    sys.exit(main())

@@ -55,6 +55,7 @@ named_pipes = needs(hasattr(os, "mkfifo"), "named pipes: run the tests on Linux 
 unnamed_files = needs(hasattr(os, "O_TMPFILE"), "O_TMPFILE: run the tests on Linux too")
 full_device = needs(Path("/dev/full").exists(), "/dev/full: run the tests on Linux too")
 nvcc = needs(find_nvcc(), "nvcc: pip install nvidia-cuda-nvcc, or install the CUDA toolkit")
+git = needs(shutil.which("git"), "git: apt-get install git")
 openssl = needs(shutil.which("openssl"), "openssl: apt-get install openssl")
 cplusplus = needs(any(map(shutil.which, ("g++", "clang++", "c++"))), COMPILER)
 listings = needs((SHARED / "listings").is_dir(), LISTINGS)

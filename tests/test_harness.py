@@ -37,13 +37,13 @@ def test_an_unexpected_log_message_fails(pytester, monkeypatch, level, outcome):
 
 
 def test_settings_live_in_a_folder_of_the_test(qapp, tmp_path_factory):
+    from gpu.base.folders import settings_file
     from gui.model.settings import SavedSettings
-    from gui.model.settings_file import settings_path
 
-    assert settings_path().is_relative_to(tmp_path_factory.getbasetemp())
-    assert not settings_path().exists()
+    assert settings_file().is_relative_to(tmp_path_factory.getbasetemp())
+    assert not settings_file().exists()
     SavedSettings().theme = "light"
-    assert settings_path().exists()
+    assert settings_file().exists()
 
 
 def test_settings_are_new_in_every_test(qapp):

@@ -22,7 +22,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from gpu.base.paths import DOCS, ROOT
-from tools.installation import pycuda_files
+from gpu.hosts.pycuda import python_files
 
 PAGE = DOCS / "pycuda.md"
 _TESTS = ("test_driver.py", "test_gpuarray.py", "test_cumath.py")
@@ -151,7 +151,7 @@ def format_page(tests: Sequence[CheckedFile], examples: Sequence[CheckedFile], d
 def _format_lines(tests: Sequence[CheckedFile], examples: Sequence[CheckedFile], day: str) -> Iterator[str]:
     yield "# PyCUDA on the simulator"
     yield ""
-    yield f"`make pycuda_check` runs the tests and examples of PyCUDA {pycuda_files.VERSION}, unchanged from PyPI, with"
+    yield f"`make pycuda_check` runs the tests and examples of PyCUDA {python_files.VERSION}, unchanged from PyPI, with"
     yield f"`python main.py pycuda`, and writes this page. Date of this run: {day}."
     yield ""
     yield "| tests | passed | failed | skipped |"
@@ -208,13 +208,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-examples", action="store_true", help="run the tests only, and do not write the page")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        archive, failure = pycuda_files.download(Path(sys.executable), Path(folder))
+        archive, failure = python_files.download(Path(sys.executable), Path(folder))
         if archive is None:
             print(f"lockstep: Cannot download PyCUDA's archive: {failure}", file=sys.stderr)
             return 2
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")
-        source = Path(folder) / f"pycuda-{pycuda_files.VERSION}"
+        source = Path(folder) / f"pycuda-{python_files.VERSION}"
         shutil.rmtree(source / "pycuda")  # so that the files from set-up are imported
         tests = [run_tests(source / "test" / name) for name in _TESTS]
         for test in tests:

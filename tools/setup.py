@@ -20,13 +20,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu.base.paths import ROOT
-from tools.installation import gpu_support, probe, pycuda_files
+from gpu.hosts.pycuda import python_files
+from gui.qt import system_libraries
+from tools.installation import gpu_support, probe
 
 VENV = ROOT / ".venv"
-REQUIREMENTS = ROOT / "requirements.txt"
+RUN_REQUIREMENTS = (ROOT / "requirements-run.txt",)
+TEST_REQUIREMENTS = (*RUN_REQUIREMENTS, ROOT / "requirements.txt")
+DEV_REQUIREMENTS = (*TEST_REQUIREMENTS, ROOT / "requirements-dev.txt")
+"""Requirements files of what runs Lockstep, its tests, and its linters."""
 CUDA_REQUIREMENTS = ROOT / "requirements-cuda.txt"
 DASK_REQUIREMENTS = ROOT / "requirements-dask.txt"
-PACKAGES_STAMP = "lockstep-packages"
 DASK_STAMP = "lockstep-dask"
 PYCUDA_STAMP = "lockstep-pycuda.json"
 OLDEST_PYTHON = (3, 11)
@@ -86,7 +90,7 @@ def ensure_venv(venv: Path = VENV) -> Path:
         if shutil.which("apt-get"):
             print_line(f"installing {packages[0]}")
         if not apt_install(packages, probe.find_apt_prefix()):
-            raise SetupError(f"Python's venv module is incomplete. Run: {probe.apt_command(packages)}")
+            raise SetupError(f"Python's venv module is incomplete. Run: {system_libraries.apt_command(packages)}")
     # If this is a broken environment's Python, its base interpreter recreates the environment.
     base_python = getattr(sys, "_base_executable", sys.executable)
     process = subprocess.run(
@@ -105,29 +109,37 @@ def _is_runnable(*command: str | Path) -> bool:
         return False
 
 
-def ensure_packages(python: Path, venv: Path = VENV, requirements: Path = REQUIREMENTS) -> None:
-    """Install requirements.txt if it has changed since the last installation.
+def ensure_packages(python: Path, venv: Path = VENV, requirements: Sequence[Path] = RUN_REQUIREMENTS) -> None:
+    """Install the requirements files that have changed since their last installation.
 
     Raises
     ------
     SetupError
         If pip fails.
     """
-    stamp = venv / PACKAGES_STAMP
-    fingerprint = venv_fingerprint(requirements.read_bytes(), platform.python_version())
-    if stamp.exists() and stamp.read_text("utf-8") == fingerprint:
+    stamps = {}
+    for file in requirements:
+        stamp, fingerprint = (
+            venv / f"lockstep-{file.stem}",
+            venv_fingerprint(file.read_bytes(), platform.python_version()),
+        )
+        if not stamp.exists() or stamp.read_text("utf-8") != fingerprint:
+            stamps[file] = stamp, fingerprint
+    if not stamps:
         return
     print_line("installing the Python packages; the first time this takes a few minutes")
-    if not _install_requirements(python, requirements):
+    if not _install_requirements(python, *stamps):
         raise SetupError(
             "The Python packages could not be installed; see pip's output above. Is there a network connection?"
         )
-    stamp.write_text(fingerprint, "utf-8")
+    for stamp, fingerprint in stamps.values():
+        stamp.write_text(fingerprint, "utf-8")
 
 
-def _install_requirements(python: Path, requirements: Path) -> bool:
+def _install_requirements(python: Path, *requirements: Path) -> bool:
     environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    command = [str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)]
+    files = [word for file in requirements for word in ("-r", str(file))]
+    command = [str(python), "-m", "pip", "install", "--quiet", *files]
     return subprocess.run(command, env=environment, check=False).returncode == 0
 
 
@@ -176,7 +188,9 @@ def ensure_qt_libraries(libraries: Mapping[str, str], purpose: str) -> None:
     if prefix is not None:
         print_line(f"installing Qt's system libraries: {' '.join(packages)}")
     if not apt_install(packages, prefix):
-        raise SetupError(f"{purpose} needs system libraries that are missing. Run: {probe.apt_command(packages)}")
+        raise SetupError(
+            f"{purpose} needs system libraries that are missing. Run: {system_libraries.apt_command(packages)}"
+        )
 
 
 def ensure_pycuda(python: Path, venv: Path = VENV, *, retry: bool = False) -> None:
@@ -207,7 +221,9 @@ def _install_pycuda(python: Path, venv: Path, driver: tuple[int, int]) -> str:
         missing = probe.missing_build_packages()
     plan = gpu_support.plan_build(driver, probe.find_toolkits(), missing)
     if plan.obstacle:
-        return plan.obstacle + (f" (run: {probe.apt_command(missing)})" if missing and shutil.which("apt-get") else "")
+        return plan.obstacle + (
+            f" (run: {system_libraries.apt_command(missing)})" if missing and shutil.which("apt-get") else ""
+        )
     source = f"the CUDA toolkit in {plan.toolkit.folder}" if plan.toolkit else "CUDA's compiler from PyPI"
     print_line(f"building PyCUDA with {source}; this takes about two minutes, once")
     return gpu_support.install(python, CUDA_REQUIREMENTS, plan, probe.driver_library(), venv)
@@ -215,30 +231,32 @@ def _install_pycuda(python: Path, venv: Path, driver: tuple[int, int]) -> str:
 
 def ensure_pycuda_files(python: Path, venv: Path = VENV, *, retry: bool = False) -> None:
     """Fetch the files that PyCUDA scripts need on the simulator; print a failure and continue."""
-    if not pycuda_files.files_folder(venv).exists():
+    if not python_files.files_folder(venv).exists():
         print_line("fetching PyCUDA's Python files, for scripts on the simulator")
-    if failure := pycuda_files.ensure_files(python, venv, retry=retry):
+    if failure := python_files.ensure_files(python, venv, retry=retry):
         print_line(f"no PyCUDA scripts on the simulator: {failure} (`make setup` tries again)")
 
 
-def prepare(*, window: bool, retry: bool = False) -> Path:
+def prepare(*, window: bool, requirements: Sequence[Path] = RUN_REQUIREMENTS, retry: bool = False) -> Path:
     """Install all missing dependencies; return the path of the virtual environment's Python.
 
     Parameters
     ----------
     window : bool
         Whether the window needs to open, not only Qt's offscreen platform.
+    requirements : sequence of Path
+        Requirements files of the packages.
     retry : bool
         Whether to retry optional installations that failed before.
     """
     if sys.version_info < OLDEST_PYTHON:
         raise SetupError(f"Python 3.11 or newer is needed; this is {platform.python_version()}.")
     python = ensure_venv()
-    ensure_packages(python)
+    ensure_packages(python, requirements=requirements)
     if window:
-        ensure_qt_libraries(probe.WINDOW_LIBRARIES, "The window")
+        ensure_qt_libraries(system_libraries.WINDOW_LIBRARIES, "The window")
     else:
-        ensure_qt_libraries(probe.OFFSCREEN_LIBRARIES, "Qt")
+        ensure_qt_libraries(system_libraries.OFFSCREEN_LIBRARIES, "Qt")
     ensure_dask(python, retry=retry)
     ensure_pycuda(python, retry=retry)
     ensure_pycuda_files(python, retry=retry)
@@ -275,14 +293,14 @@ def bench(arguments: Sequence[str]) -> int:
 def test(arguments: Sequence[str]) -> int:
     """Run every test of the first tier on every core; with arguments, run pytest with them."""
     if arguments:
-        return _headless("-m", "pytest", *arguments)
+        return _headless("-m", "pytest", *arguments, requirements=TEST_REQUIREMENTS)
     return _run_tier("not sweep")
 
 
 def sweep(arguments: Sequence[str]) -> int:
     """Run the exhaustive tier: products of cases, then mutants, fuzzing, kills, barriers and flaky tests; hours."""
     if arguments:
-        return _headless("-m", "pytest", "-m", "sweep", *arguments)
+        return _headless("-m", "pytest", "-m", "sweep", *arguments, requirements=TEST_REQUIREMENTS)
     codes = [_run_tier("sweep")]
     for tool in ("mutants", "lesson_mutants", "fuzz", "kills", "barriers", "flaky"):
         command = [venv_python(VENV), "-m", f"tools.{tool}", *(("--times", "3") if tool == "flaky" else ())]
@@ -292,7 +310,7 @@ def sweep(arguments: Sequence[str]) -> int:
 
 def _run_tier(marker: str) -> int:
     """Run the tests of a tier, then compare the executed with the collected cases; return the exit status."""
-    python = prepare(window=False)
+    python = prepare(window=False, requirements=TEST_REQUIREMENTS)
     # A file's tests stay in one process, since they share built kernels and other slow fixtures. There is one worker
     # more than cores, since many tests wait for another process.
     parallel = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", "--no-loadscope-reorder")
@@ -320,20 +338,20 @@ def _offscreen() -> dict[str, str]:
     return os.environ | {"QT_QPA_PLATFORM": "offscreen"}
 
 
-def _headless(*arguments: str) -> int:
-    return start(prepare(window=False), arguments, _offscreen())
+def _headless(*arguments: str, requirements: Sequence[Path] = RUN_REQUIREMENTS) -> int:
+    return start(prepare(window=False, requirements=requirements), arguments, _offscreen())
 
 
 def setup(_arguments: Sequence[str]) -> int:
-    """Install all dependencies, and retry those that failed before."""
-    python = prepare(window=probe.has_display(), retry=True)
+    """Install everything, with the packages of tests and linters, and retry what failed before."""
+    python = prepare(window=probe.has_display(), requirements=DEV_REQUIREMENTS, retry=True)
     print_line(f"ready: {shlex.quote(os.path.relpath(python))} main.py opens the window")
     return 0
 
 
 def packages(_arguments: Sequence[str]) -> int:
-    """Install only the Python packages, which the linters need."""
-    ensure_packages(ensure_venv())
+    """Install only the Python packages, with those of tests and linters."""
+    ensure_packages(ensure_venv(), requirements=DEV_REQUIREMENTS)
     return 0
 
 

@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from gpu import __version__
-from gpu.base import schedules
+from gpu.base import folders, schedules
 from gpu.base.errors import CompileError, InputError, KernelError, LockstepError
+from gpu.base.installation import format_version
+from gpu.base.paths import ROOT
 from gpu.cli import interrupts
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.cli.patterns import cluster_options
@@ -77,6 +78,25 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(REFUSED, f"{_to_one_line(f'{self.prog}: {message} (see --help)')}\n")
+
+
+class _PrintVersion(argparse.Action):
+    """Print the version and exit."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_arguments: Any) -> None:
+        print(f"{parser.prog} {format_version()}")
+        parser.exit()
+
+
+class _PrintFolders(argparse.Action):
+    """Print the folders that Lockstep reads and writes, and exit."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_arguments: Any) -> None:
+        print(f"installation  {ROOT}")
+        print(f"settings      {folders.settings_file()}")
+        print(f"data          {folders.data_folder()}")
+        print(f"cache         {folders.cache_folder()}")
+        parser.exit()
 
 
 class Desktop(NamedTuple):
@@ -192,7 +212,10 @@ def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.set_defaults(command=lambda options: _open_window(desktop, options))
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}", help="print the version")
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version and its commit")
+    parser.add_argument(
+        "--where", action=_PrintFolders, nargs=0, help="print the folders of the installation, settings, data and cache"
+    )
     cluster_options.add_window_options(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command_name")
     running = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)

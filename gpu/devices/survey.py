@@ -6,13 +6,14 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gpu.base.installation import OR_MAKE_SETUP, format_install_command
 from gpu.devices import probe
 from gpu.devices.probe import Gpu, ProbeResult
 from gpu.devices.processor import count_cores, processor_name
 
 _SIMULATOR_HINT = "The simulator runs all kernels without a GPU."
 _INSTALL_DRIVER = "Install NVIDIA's driver (https://www.nvidia.com/drivers) and restart the machine."
-_INSTALL_PYCUDA = "Run `make setup`, or `pip install -r requirements-cuda.txt`."
+_INSTALL_PYCUDA = f"Run {format_install_command('cuda')}{OR_MAKE_SETUP}."
 
 _NO_DEVICE, _DRIVER_MISMATCH, _NOT_SUPPORTED_BY_DRIVER = 100, 803, 804
 
@@ -70,7 +71,7 @@ def check_simulator(has_clang: bool) -> DeviceStatus:
     if has_clang:
         return DeviceStatus("simulator", name, True)
     reason = "The package libclang, which reads the kernels, is not installed."
-    return DeviceStatus("simulator", name, False, reason, "Run `make setup`, or `pip install -r requirements.txt`.")
+    return DeviceStatus("simulator", name, False, reason, f"Run {format_install_command()}{OR_MAKE_SETUP}.")
 
 
 def _explain_missing_gpu(probe_result: ProbeResult) -> tuple[str, str] | None:
@@ -114,11 +115,11 @@ def _explain_missing_pycuda(probe_result: ProbeResult) -> tuple[str, str] | None
 def _explain_missing_compiler(probe_result: ProbeResult) -> tuple[str, str] | None:
     if not probe_result.nvcc:
         reason = "The CUDA compiler nvcc is not found."
-        return reason, "Install the CUDA toolkit and put nvcc's folder on PATH, or run `make setup`."
+        return reason, f"Install the CUDA toolkit and put nvcc's folder on PATH{OR_MAKE_SETUP}."
     if not probe_result.toolkit_cuda[0]:
         return (
             f"The CUDA compiler {probe_result.nvcc} does not run.",
-            "Reinstall the CUDA toolkit, or run `make setup`.",
+            f"Reinstall the CUDA toolkit{OR_MAKE_SETUP}.",
         )
     if not probe_result.host_compiler:
         if probe_result.system == "win32":

@@ -15,6 +15,7 @@ from weakref import WeakSet
 import numpy as np
 
 from gpu.base.errors import EngineUnavailableError, KernelError, LockstepError
+from gpu.base.installation import COMMAND
 from gpu.declaration.distributed_program import Step
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster.dask_cluster import Cluster
@@ -382,7 +383,7 @@ class RunTasks:
         except distributed.scheduler.KilledWorker as error:
             raise KernelError(
                 self.event_log.loss_reason or "A task ended every worker that tried it.",
-                advice="Use smaller chunks, or check the workers with `python main.py devices`.",
+                advice=f"Use smaller chunks, or check the workers with `{COMMAND} devices`.",
                 detail=str(error),
             ) from None
         except (CancelledError, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 from gpu.base.errors import EngineUnavailableError, InputError
+from gpu.base.installation import COMMAND
 from gpu.base.schedules import ROUND_ROBIN, Schedule
 from gpu.engines.base import Engine
 
@@ -64,7 +65,7 @@ def create_engine(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN
     except ImportError as error:
         raise EngineUnavailableError(
             f"The engine {name} is not installed: {error}.",
-            advice="`python main.py devices` lists the missing packages.",
+            advice=f"`{COMMAND} devices` lists the missing packages.",
         ) from error
     options = {"executor": executor} if executor != "auto" and name == "simulator" else {}
     if schedule != ROUND_ROBIN:

@@ -18,6 +18,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from gpu.base.child_processes import kill_group, shield_children_from_ctrl_c
+from gpu.base.installation import COMMAND
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.messages.events import EngineHalt, Event, Failure, Ready
@@ -341,7 +342,7 @@ class EngineHost:
                 Failure(
                     "engine",
                     f"The engine does not start: {message}",
-                    "Choose another engine, or check `python main.py devices`.",
+                    f"Choose another engine, or check `{COMMAND} devices`.",
                     stack,
                 )
             )

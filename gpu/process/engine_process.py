@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu.base import resource_limits
 from gpu.base.errors import EngineLostError, LockstepError
+from gpu.base.installation import COMMAND
 from gpu.declaration.pattern import Progress
 from gpu.messages.events import Event, Failure, Ready
 from gpu.messages.programs import ProgramProgress
@@ -159,7 +160,7 @@ def _to_start_failure(error: Exception) -> Failure:
     return Failure(
         "engine",
         f"The engine did not start: {type(error).__name__}: {error}",
-        "Choose another engine, or check `python main.py devices`.",
+        f"Choose another engine, or check `{COMMAND} devices`.",
         traceback.format_exc(),
     )
 

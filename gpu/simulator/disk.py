@@ -17,6 +17,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from gpu.base import folders
+
 MAX_ENTRY_BYTES = 64 << 20
 """Bytes of the largest entry that is read or written; the parsed header has about 3 MB, machine code about 100 KB."""
 
@@ -30,20 +32,9 @@ _ABANDONED_AGE_S = 3600
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
-def cache_folder() -> Path:
-    """Return the platform's folder for caches, or the one that LOCKSTEP_CACHE names."""
-    if "LOCKSTEP_CACHE" in os.environ:
-        return Path(os.environ["LOCKSTEP_CACHE"])
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir())) / "Lockstep" / "cache"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "Lockstep"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lockstep"
-
-
 def find_problem() -> str:
     """Return why the folder cannot be used, as a sentence; "" if it is usable or does not exist yet."""
-    path = cache_folder()
+    path = folders.cache_folder()
     try:
         status = path.stat()
     except FileNotFoundError:

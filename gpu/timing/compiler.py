@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 
+from gpu.base import folders
 from gpu.base.errors import CompileError
 from gpu.devices.architecture import target_architecture as architecture_of
 from gpu.devices.probe import find_nvcc
@@ -109,7 +110,7 @@ def assemble(
     file = Path(name).name
     cache_inputs = [text, file, options, _build_assembler_options(options), headers, _read_version(nvcc)]
     key = hashlib.sha256(json.dumps(cache_inputs).encode()).hexdigest()
-    cache_path = disk.cache_folder() / f"{key}.sass"
+    cache_path = folders.cache_folder() / f"{key}.sass"
     cached = disk.read_entry(cache_path, key)
     if cached is not None:
         return AssembledFile.from_json(cached)

@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from PyQt6.QtCore import QStandardPaths
-
+from gpu.base import folders
 from gpu.base.errors import InputError
 from gpu.files.file_access import convert_os_errors, read_bytes, replace_file
 from gpu.files.sources import MAX_BYTES
@@ -65,7 +64,7 @@ class Drafts:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or _data_folder() / "Lockstep" / "drafts"
+        self._folder = folder or folders.data_folder() / "drafts"
 
     def read_drafts(self) -> list[Draft]:
         """Return the drafts, the oldest first; other files are ignored."""
@@ -129,7 +128,3 @@ def _read_draft(path: Path) -> Draft | None:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-def _data_folder() -> Path:
-    return Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericDataLocation))

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from PyQt6.QtCore import QByteArray
 
+from gpu.base import folders
 from gpu.base.errors import InputError
 from gpu.declaration.pattern import Pattern
 from gpu.distributed.cluster.settings import ClusterSettings, Tls
 from gpu.timing.gpus import list_gpu_keys
-from gui.model.settings_file import SettingsFile, settings_path
+from gui.model.settings_file import SettingsFile
 from gui.painting.theme import FONT_SIZES, THEMES
 
 MAX_RECENT = 8
@@ -31,7 +32,7 @@ class SavedSettings:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._store = SettingsFile(path or settings_path(), _is_valid_value)
+        self._store = SettingsFile(path or folders.settings_file(), _is_valid_value)
 
     @property
     def is_new(self) -> bool:

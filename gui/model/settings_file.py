@@ -9,21 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from PyQt6.QtCore import QStandardPaths
-
 from gpu.base.errors import InputError
 from gpu.files.file_access import check_target, convert_os_errors, format_path, read_bytes, replace_file
 
 MAX_FILE_BYTES = 2**20
 """Maximum size of a file that is read."""
-
-
-def settings_path() -> Path:
-    """Return the path of the settings file: the platform's default, or LOCKSTEP_SETTINGS."""
-    if "LOCKSTEP_SETTINGS" in os.environ:
-        return Path(os.environ["LOCKSTEP_SETTINGS"])
-    folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericConfigLocation)
-    return Path(folder) / "Lockstep" / "settings.json"
 
 
 class SettingsFile:

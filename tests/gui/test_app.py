@@ -71,12 +71,12 @@ def test_the_foot_of_a_first_window_is_on_the_screen(room, size):
 
 def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_command(monkeypatch, capsys):
     import main
-    from tools.installation import probe
+    from gui.qt import system_libraries
 
     gone = {"libxcb-icccm.so.4", "libxcb-keysyms.so.1"}
-    monkeypatch.setattr(probe.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(probe, "can_load_library", lambda library: library not in gone)
-    monkeypatch.setattr(main.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(system_libraries.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(system_libraries, "can_load_library", lambda library: library not in gone)
+    monkeypatch.setattr(system_libraries.shutil, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setenv("DISPLAY", ":0")
     for name in ("WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
@@ -84,13 +84,13 @@ def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_comman
     said = capsys.readouterr().err
     assert all(library in said for library in gone)
     assert said.rstrip().endswith("sudo apt-get install -y --no-install-recommends libxcb-icccm4 libxcb-keysyms1")
-    monkeypatch.setattr(main.shutil, "which", lambda name: None)
+    monkeypatch.setattr(system_libraries.shutil, "which", lambda name: None)
     assert main._open_window() == 2
     said = capsys.readouterr().err
     assert all(library in said for library in gone)
     assert "apt-get" not in said
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
-    assert main._library_obstacle() == "", "on Wayland nothing of X is wanted"
+    assert system_libraries.find_obstacle() == "", "on Wayland nothing of X is wanted"
 
 
 OPENS = """

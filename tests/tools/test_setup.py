@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gui.qt import system_libraries
 from tools import setup
 from tools.installation import gpu_support, probe
 from tools.installation.probe import Toolkit
@@ -178,12 +179,14 @@ def linux(monkeypatch):
 
 def test_what_does_not_load_is_missing(linux):
     absent = {"libEGL.so.1", "libxcb-cursor.so.0"}
-    assert probe.missing_qt_packages(probe.WINDOW_LIBRARIES, lambda name: name not in absent) == [
+    assert probe.missing_qt_packages(system_libraries.WINDOW_LIBRARIES, lambda name: name not in absent) == [
         "libegl1",
         "libxcb-cursor0",
     ]
-    assert probe.missing_qt_packages(probe.OFFSCREEN_LIBRARIES, lambda name: name not in absent) == ["libegl1"]
-    assert probe.missing_qt_packages(probe.WINDOW_LIBRARIES, lambda _name: True) == []
+    assert probe.missing_qt_packages(system_libraries.OFFSCREEN_LIBRARIES, lambda name: name not in absent) == [
+        "libegl1"
+    ]
+    assert probe.missing_qt_packages(system_libraries.WINDOW_LIBRARIES, lambda _name: True) == []
 
 
 def test_a_font_is_needed_too(linux, monkeypatch):
@@ -196,7 +199,7 @@ def test_the_line_to_type_where_nothing_may_be_installed(monkeypatch):
     monkeypatch.setattr(probe, "find_apt_prefix", lambda: None)
     monkeypatch.setattr(setup.shutil, "which", lambda name: f"/usr/bin/{name}")
     with pytest.raises(setup.SetupError) as caught:
-        setup.ensure_qt_libraries(probe.WINDOW_LIBRARIES, "The window")
+        setup.ensure_qt_libraries(system_libraries.WINDOW_LIBRARIES, "The window")
     assert str(caught.value).endswith("Run: sudo apt-get install -y --no-install-recommends libegl1 libgl1")
 
 
@@ -204,7 +207,7 @@ def test_the_libraries_are_named_where_there_is_no_apt(monkeypatch):
     monkeypatch.setattr(probe, "missing_qt_packages", lambda _libraries: ["libxcb-cursor0"])
     monkeypatch.setattr(setup.shutil, "which", lambda _name: None)
     with pytest.raises(setup.SetupError, match=r"libxcb-cursor\.so\.0: install them with this system's"):
-        setup.ensure_qt_libraries(probe.WINDOW_LIBRARIES, "The window")
+        setup.ensure_qt_libraries(system_libraries.WINDOW_LIBRARIES, "The window")
 
 
 def test_apt_is_called_as_allowed(monkeypatch):
@@ -265,8 +268,8 @@ def test_an_x_server_that_answers(linux, tmp_path, monkeypatch):
 def started(monkeypatch):
     seen = {}
 
-    def prepare(*, window, again=False):
-        seen["window"] = window
+    def prepare(*, window, requirements=setup.RUN_REQUIREMENTS, retry=False):
+        seen.update(window=window, packages=requirements[-1].name)
         return Path("python")
 
     def start(_python, arguments, environment):
@@ -282,19 +285,34 @@ def started(monkeypatch):
 def test_run_opens_the_window_where_there_is_a_display(started, monkeypatch):
     monkeypatch.setattr(probe, "has_display", lambda: True)
     assert setup.main(["run"]) == 0
-    assert started == {"window": True, "arguments": ["main.py"], "platform": None}
+    assert started == {
+        "window": True,
+        "packages": "requirements-run.txt",
+        "arguments": ["main.py"],
+        "platform": None,
+    }
 
 
 def test_run_makes_the_tour_where_there_is_none(started, monkeypatch, capsys):
     monkeypatch.setattr(probe, "has_display", lambda: False)
     assert setup.main(["run"]) == 0
-    assert started == {"window": False, "arguments": ["main.py", "tour", "tour"], "platform": "offscreen"}
+    assert started == {
+        "window": False,
+        "packages": "requirements-run.txt",
+        "arguments": ["main.py", "tour", "tour"],
+        "platform": "offscreen",
+    }
     assert "no display" in capsys.readouterr().out
 
 
 def test_the_tests_run_without_a_screen(started):
     setup.main(["test", "-m", "gpu"])
-    assert started == {"window": False, "arguments": ["-m", "pytest", "-m", "gpu"], "platform": "offscreen"}
+    assert started == {
+        "window": False,
+        "packages": "requirements.txt",
+        "arguments": ["-m", "pytest", "-m", "gpu"],
+        "platform": "offscreen",
+    }
 
 
 @pytest.mark.parametrize("codes", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (0, 5, 0, 0)])
@@ -353,15 +371,31 @@ def test_packages_are_installed_when_requirements_change(tmp_path, monkeypatch):
     requirements.write_text("a")
     for text, count in (("a", 1), ("a", 1), ("b", 2)):
         requirements.write_text(text)
-        setup.ensure_packages(Path("python"), tmp_path, requirements)
+        setup.ensure_packages(Path("python"), tmp_path, (requirements,))
         assert len(installs) == count
+
+
+def test_only_what_a_command_needs_is_installed(tmp_path, monkeypatch):
+    installs = []
+
+    def run(command, **_options):
+        installs.append([Path(word).name for word in command if str(word).endswith(".txt")])
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(setup.subprocess, "run", run)
+    monkeypatch.setattr(setup, "ensure_venv", lambda: Path("python"))
+    monkeypatch.setattr(setup.ensure_packages, "__defaults__", (tmp_path, setup.RUN_REQUIREMENTS))
+    for requirements in (setup.RUN_REQUIREMENTS, setup.TEST_REQUIREMENTS, setup.RUN_REQUIREMENTS):
+        setup.ensure_packages(Path("python"), requirements=requirements)
+    assert setup.main(["packages"]) == 0
+    assert installs == [["requirements-run.txt"], ["requirements.txt"], ["requirements-dev.txt"]]
 
 
 def test_a_failed_install_is_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(setup.subprocess, "run", lambda command, **_options: subprocess.CompletedProcess(command, 1))
     for _ in range(2):
         with pytest.raises(setup.SetupError, match="output above"):
-            setup.ensure_packages(Path("python"), tmp_path, setup.REQUIREMENTS)
+            setup.ensure_packages(Path("python"), tmp_path, setup.RUN_REQUIREMENTS)
 
 
 def test_without_dask_set_up_goes_on(tmp_path, monkeypatch, capsys):

@@ -54,6 +54,7 @@ def run(options: argparse.Namespace, program: Sequence[str]) -> int:
 
     journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
     set_current_journal(journal)
+    driver.fetch_missing_files(lambda line: print(line, file=sys.stderr, flush=True))
     driver.install()
     user_code.apply_limits(options, lambda: user_code.print_summary(journal))
     code = run_script(program)

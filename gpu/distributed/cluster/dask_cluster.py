@@ -19,6 +19,7 @@ from typing import Any
 
 from gpu.base.child_processes import shield_children_from_ctrl_c
 from gpu.base.errors import EngineUnavailableError, InputError, LockstepError
+from gpu.base.installation import COMMAND
 from gpu.devices.processor import count_cores
 from gpu.devices.survey import list_device_statuses
 from gpu.distributed.cluster.dask_import import load_dask
@@ -170,7 +171,7 @@ def _choose_local_workers(workers: int, engine: str, gpus: int) -> tuple[int, st
             return workers or gpus, "cuda"
         if engine == "cuda":
             raise EngineUnavailableError(
-                "No usable GPU was found on this machine.", advice="`python main.py devices` shows the reason."
+                "No usable GPU was found on this machine.", advice=f"`{COMMAND} devices` shows the reason."
             )
     return workers or min(count_cores(), MAX_SIMULATORS), engine if engine != "auto" else "simulator"
 

@@ -7,9 +7,10 @@ from functools import cache
 from importlib.util import find_spec
 
 from gpu.base.errors import EngineUnavailableError
+from gpu.base.installation import format_install_command
 
 _CONNECT_TIMEOUT = "10s"
-INSTALL_ADVICE = "Install it by `pip install -r requirements-dask.txt`."
+INSTALL_ADVICE = f"Install it by {format_install_command('dask')}."
 
 
 def is_installed() -> bool:

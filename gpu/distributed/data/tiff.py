@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from gpu.base.errors import EngineUnavailableError, InputError
+from gpu.base.installation import format_install_command
 from gpu.engines.base import Array
 from gpu.files.file_access import convert_os_errors, open_for_reading, write_back
 
@@ -174,6 +175,6 @@ def _import_tifffile() -> Any:
     except ImportError as error:
         raise EngineUnavailableError(
             f"tifffile, which reads TIFF images, is not installed: {error}.",
-            advice="Install it by `pip install -r requirements-dask.txt`.",
+            advice=f"Install it by {format_install_command('dask')}.",
         ) from error
     return tifffile

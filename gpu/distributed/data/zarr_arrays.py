@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import EngineUnavailableError, InputError
+from gpu.base.installation import format_install_command
 from gpu.engines.base import Array
 from gpu.files.file_access import convert_os_errors, open_for_reading
 
@@ -96,7 +97,7 @@ def _import_zarr() -> Any:
         import zarr
     except ImportError as error:
         raise EngineUnavailableError(
-            f"Zarr is not installed: {error}.", advice="Install it by `pip install -r requirements-dask.txt`."
+            f"Zarr is not installed: {error}.", advice=f"Install it by {format_install_command('dask')}."
         ) from error
     return zarr
 

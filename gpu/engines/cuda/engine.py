@@ -25,6 +25,7 @@ from gpu.base.errors import (
     LaunchError,
     SourcePosition,
 )
+from gpu.base.installation import OR_MAKE_SETUP, format_install_command
 from gpu.base.paths import KERNELS
 from gpu.devices.architecture import explain_missing_warpgroups, target_architecture
 from gpu.devices.probe import find_device_runtime, find_nvcc
@@ -59,7 +60,7 @@ try:
 except ImportError as error:
     raise EngineUnavailableError(
         f"PyCUDA does not load: {error}.",
-        advice="With an NVIDIA driver, `make run` installs it; requirements-cuda.txt explains a manual installation.",
+        advice=f"With an NVIDIA driver and the CUDA toolkit, run {format_install_command('cuda')}{OR_MAKE_SETUP}.",
     ) from error
 
 _EMPTY_LAUNCHES = 21
@@ -132,7 +133,7 @@ class CudaEngine:
         if not self._nvcc:
             raise EngineUnavailableError(
                 "nvcc, which compiles the kernels, is not installed.",
-                advice="Install the CUDA toolkit and put its bin folder on PATH, or run `make run`, which gets it.",
+                advice=f"Install the CUDA toolkit and put its bin folder on PATH{OR_MAKE_SETUP}.",
             )
         try:
             cuda.init()

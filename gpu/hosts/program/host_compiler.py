@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from gpu.base import folders
 from gpu.base.errors import CompileError, EngineUnavailableError
 from gpu.base.paths import ROOT
 from gpu.hosts.program.host_text import rewrite_host_text
@@ -104,7 +105,7 @@ def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -
         texts = list(pool.map(partial(_preprocess_file, options, empty), range(len(files)), files))
         objects = [folder / f"{number}.o" for number in range(len(files))]
         key = _cache_key(texts, files, options)
-        entry = disk.cache_folder() / f"{key}.host"
+        entry = folders.cache_folder() / f"{key}.host"
         target = folder / "program.so"
         cached = disk.read_entry(entry, key)
         if cached is not None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+from gpu.base import folders
 from gpu.base.errors import EngineUnavailableError
-from gpu.hosts.pycuda import enumerations, faults, modules, packing, random_numbers, streams
+from gpu.base.paths import IS_INSTALLED
+from gpu.hosts.pycuda import enumerations, faults, modules, packing, python_files, random_numbers, streams
 from gpu.hosts.pycuda.bindings import BINDINGS
 from gpu.hosts.pycuda.compiler import Compiler
 from gpu.hosts.pycuda.memory import arrays, host_memory, pools
@@ -17,18 +20,17 @@ from gpu.hosts.pycuda.names import MODULE, NAMES
 # Importing a module registers its names.
 _PARTS = (arrays, enumerations, faults, host_memory, modules, pools, random_numbers, streams)
 
-VERSION = "2026.1"
-"""Supported release of PyCUDA."""
-
 
 def python_layer() -> Path:
-    """Return the folder in which the setup stores PyCUDA's own Python files, below `pycuda`."""
-    return Path(sys.prefix) / "share" / "lockstep" / f"pycuda-{VERSION}"
+    """Return the folder of PyCUDA's own Python files, below `pycuda`: in a checkout's virtual environment, or data."""
+    if IS_INSTALLED:
+        return folders.data_folder() / f"pycuda-{python_files.VERSION}"
+    return python_files.files_folder(Path(sys.prefix))
 
 
 def explain_unavailable() -> str:
     """Return why PyCUDA scripts cannot run here, as a sentence; "" if they can."""
-    if not (python_layer() / "pycuda" / "driver.py").is_file():
+    if not python_files.are_present(python_layer()):
         return f"PyCUDA's Python files are not in {python_layer()}."
     try:
         import platformdirs  # noqa: F401
@@ -36,6 +38,26 @@ def explain_unavailable() -> str:
     except ImportError as error:
         return f"PyCUDA needs a package that is not installed: {error}."
     return ""
+
+
+def fetch_missing_files(report: Callable[[str], None]) -> None:
+    """Download PyCUDA's Python files if they are missing; report this first, as one line.
+
+    Raises
+    ------
+    EngineUnavailableError
+        If they cannot be downloaded or stored.
+    """
+    target = python_layer()
+    if python_files.are_present(target):
+        return
+    report(f"lockstep: Fetching the Python files of PyCUDA {python_files.VERSION} with pip, once.")
+    failure = python_files.fetch(Path(sys.executable), target)
+    if failure and not python_files.are_present(target):  # another process may have stored them meanwhile
+        raise EngineUnavailableError(
+            f"PyCUDA's Python files cannot be fetched: {failure}.",
+            advice="Try again with a network connection to the package index.",
+        )
 
 
 def install() -> None:
@@ -47,7 +69,7 @@ def install() -> None:
         If these files are missing.
     """
     if reason := explain_unavailable():
-        raise EngineUnavailableError(reason, advice="`make setup` downloads them from PyPI.")
+        raise EngineUnavailableError(reason, advice="`lockstep pycuda` fetches them from PyPI.")
     import pytools.prefork
 
     driver, struct = ModuleType(MODULE), ModuleType("pycuda._pvt_struct")

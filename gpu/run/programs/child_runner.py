@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from gpu.base.child_processes import end_process, start_python
-from gpu.base.errors import CompileError, EngineUnavailableError, InputError, SourcePosition
+from gpu.base.errors import CompileError, InputError, SourcePosition
 from gpu.declaration.pattern import Progress
 from gpu.hosts.driver.journal import Journal, append_received_entries
 from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram
@@ -49,7 +49,7 @@ def run_program(request: RunProgram, report_progress: Callable[[Progress], None]
     InputError
         The program cannot be run on this machine.
     """
-    _check_requirements(request.program.is_script)
+    _check_requirements(request.program.is_script, lambda line: report_progress(ProgramProgress(output=f"{line}\n")))
     folder = Path(request.folder)
     child_request = {
         "path": request.program.path,
@@ -83,12 +83,11 @@ def run_program(request: RunProgram, report_progress: Callable[[Progress], None]
     return ProgramEnd(process.returncode, launches, time.monotonic() - start)
 
 
-def _check_requirements(is_script: bool) -> None:
+def _check_requirements(is_script: bool, report: Callable[[str], None]) -> None:
     if is_script:
         from gpu.hosts.pycuda import driver
 
-        if reason := driver.explain_unavailable():
-            raise EngineUnavailableError(reason, advice="`make setup` fetches them from PyPI.")
+        driver.fetch_missing_files(report)
         return
     from gpu.hosts.program.host_compiler import find_compiler
 

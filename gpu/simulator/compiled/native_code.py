@@ -18,6 +18,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+from gpu.base import folders
 from gpu.simulator import disk, ir
 from gpu.simulator.compiled.thread.strips import MIN_STRIP_LENGTH
 from gpu.simulator.types import Struct
@@ -114,7 +115,7 @@ def write_cached_code(key: str, data: Any, code: bytes) -> None:
 
 
 def _cache_path(key: str) -> Path:
-    return disk.cache_folder() / f"{key}.o"
+    return folders.cache_folder() / f"{key}.o"
 
 
 def compute_cache_key(function: ir.Function, *dependencies: Any) -> str:

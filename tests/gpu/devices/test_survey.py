@@ -78,7 +78,11 @@ def test_a_gpu_with_everything_is_usable():
             "The NVIDIA driver does not start (CUDA error 999).",
             "Check the output of nvidia-smi.",
         ),
-        (replace(GOOD, pycuda="missing"), "PyCUDA is not installed.", "Run `make setup`, or `pip install -r"),
+        (
+            replace(GOOD, pycuda="missing"),
+            "PyCUDA is not installed.",
+            "Run `pip install -r requirements-cuda.txt`, or run `make setup`.",
+        ),
         (
             replace(GOOD, pycuda="libcurand.so.10: cannot open shared object file"),
             "PyCUDA cannot be loaded: libcurand.so.10: cannot open shared object file.",

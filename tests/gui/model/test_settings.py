@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QByteArray, QSettings
 
+from gpu.base.folders import settings_file
 from gpu.patterns import find_pattern
 from gui.model.settings import MAX_RECENT, SavedSettings
-from gui.model.settings_file import MAX_FILE_BYTES, settings_path
+from gui.model.settings_file import MAX_FILE_BYTES
 from tests import needs
 from tests.attacks.settings import attack, read_all_settings
 
@@ -135,7 +136,7 @@ def test_a_pickle_in_the_settings_of_old_is_not_executed(tmp_path, monkeypatch):
 
 def test_settings_are_where_the_platform_keeps_them(monkeypatch, tmp_path):
     monkeypatch.delenv("LOCKSTEP_SETTINGS")
-    where = settings_path()
+    where = settings_file()
     assert (where.name, where.parent.name) == ("settings.json", "Lockstep")
     if sys.platform.startswith("linux"):
         assert where.is_relative_to(os.environ["XDG_CONFIG_HOME"])

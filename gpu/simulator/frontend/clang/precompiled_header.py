@@ -11,6 +11,7 @@ from pathlib import Path
 
 from clang import cindex
 
+from gpu.base import folders
 from gpu.base.paths import ROOT
 from gpu.base.resource_limits import suspend_time_limits
 from gpu.simulator import disk
@@ -43,7 +44,7 @@ _SERIALIZABLE = cindex.TranslationUnit.PARSE_INCOMPLETE | 0x10  # CXTranslationU
 
 def get_precompiled_header(arguments: tuple[str, ...]) -> PrecompiledHeader:
     """Return the header precompiled with these arguments; `UNCOMPILED_HEADER` if it cannot be cached."""
-    folder = disk.cache_folder()
+    folder = folders.cache_folder()
     with suspend_time_limits():
         path = _header_path(folder, arguments)
         if path is not None and not disk.has_file(path):  # the cache was cleared

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gpu.hosts.driver import attributes
-from gpu.hosts.pycuda import compiler, driver, packing
+from gpu.hosts.pycuda import compiler, packing
 from gpu.hosts.pycuda.names import NAMES
-from tools.installation import pycuda_files
 
 FAULTS = NAMES["LogicError"], NAMES["MemoryError"]
 
@@ -225,11 +223,6 @@ extern "C" __global__ void fill(Row row, float2 by, float shift) {
 def test_machine_code_is_refused(context):
     with pytest.raises(NAMES["RuntimeError"], match="machine code or PTX"):
         NAMES["module_from_buffer"](b"\x7fELF")
-
-
-def test_set_up_places_the_files_where_the_driver_looks():
-    assert pycuda_files.VERSION == driver.VERSION
-    assert pycuda_files.files_folder(Path("venv")).parts[1:] == driver.python_layer().parts[-3:]
 
 
 def marsaglia(seed: int, steps: int) -> list[int]:

@@ -100,9 +100,12 @@ def make_request(tmp_path, name, text):
 
 def test_without_pycudas_files_a_script_is_refused_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "python_layer", lambda: tmp_path)
-    with pytest.raises(EngineUnavailableError, match="PyCUDA's Python files are not in") as raised:
-        run_program(make_request(tmp_path, "a.py", ""), lambda progress: None)
-    assert "make setup" in raised.value.advice
+    monkeypatch.setattr(driver.python_files, "fetch", lambda python, target: "no connection")
+    told: list[ProgramProgress] = []
+    with pytest.raises(EngineUnavailableError, match="cannot be fetched: no connection") as raised:
+        run_program(make_request(tmp_path, "a.py", ""), told.append)
+    assert "network" in raised.value.advice
+    assert [each.output for each in told] == ["lockstep: Fetching the Python files of PyCUDA 2026.1 with pip, once.\n"]
 
 
 def test_without_a_compiler_a_program_is_refused_with_what_to_do(tmp_path, monkeypatch):

@@ -355,15 +355,16 @@ def test_the_step_tab_says_what_to_do_before_there_is_a_launch(qtbot, program_wi
 
 def test_without_pycudas_files_the_window_says_what_to_do(qtbot, make_window, tmp_path, monkeypatch):
     monkeypatch.setattr("gpu.hosts.pycuda.driver.python_layer", lambda: tmp_path)
+    monkeypatch.setattr("gpu.hosts.pycuda.python_files.fetch", lambda python, target: "no connection")
     path = tmp_path / "script.py"
     path.write_text("import pycuda.autoinit\n")
     window = make_window()
     assert drop_path(window, path)
     qtbot.waitUntil(lambda: window.user_file.visible_page is not None)
     press_key(qtbot, window, Qt.Key.Key_F5)
-    said = f"PyCUDA's Python files are not in {tmp_path}."
+    said = "PyCUDA's Python files cannot be fetched: no connection."
     qtbot.waitUntil(lambda: window.banner.message.text() == said)
-    assert "make setup" in window.banner.advice.text()
+    assert "network" in window.banner.advice.text()
     assert window.user_file.visible_page.results.end_label.accessibleDescription() == said
     assert not window.user_file.visible_page.busy
 

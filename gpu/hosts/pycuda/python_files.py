@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 from pathlib import Path
@@ -16,12 +18,17 @@ _TOOLKIT = ("lib64/libcudadevrt.a", "lib/x64/cudadevrt.lib")
 
 
 def files_folder(venv: Path) -> Path:
-    """Return the folder of the files, where `gpu/hosts/pycuda/driver.py` looks for them."""
+    """Return the folder of the files in a checkout's virtual environment."""
     return venv / "share" / "lockstep" / f"pycuda-{VERSION}"
 
 
+def are_present(target: Path) -> bool:
+    """Return whether a folder contains the files."""
+    return (target / "pycuda" / "driver.py").is_file()
+
+
 def ensure_files(python: Path, venv: Path, *, retry: bool = False) -> str:
-    """Download and unpack the files if they are missing.
+    """Download and unpack the files into a virtual environment if they are missing.
 
     Parameters
     ----------
@@ -36,18 +43,19 @@ def ensure_files(python: Path, venv: Path, *, retry: bool = False) -> str:
     str
         Why they are missing; "" if they are not.
     """
-    if (files_folder(venv) / "pycuda" / "driver.py").is_file():
+    if are_present(files_folder(venv)):
         return ""
     stamp = venv / _STAMP
     if stamp.exists() and stamp.read_text("utf-8").startswith(f"{VERSION}\n") and not retry:
         return stamp.read_text("utf-8").partition("\n")[2]
-    failure = _fetch(python, files_folder(venv))
+    failure = fetch(python, files_folder(venv))
     if failure:
         stamp.write_text(f"{VERSION}\n{failure}", "utf-8")
     return failure
 
 
-def _fetch(python: Path, target: Path) -> str:
+def fetch(python: Path, target: Path) -> str:
+    """Download and unpack the files into a folder; return why that failed, or ""."""
     with tempfile.TemporaryDirectory() as folder:
         archive, failure = download(python, Path(folder))
         return failure if archive is None else unpack(archive, target)
@@ -57,7 +65,7 @@ def download(python: Path, download_folder: Path) -> tuple[Path | None, str]:
     """Download PyCUDA's source archive into a folder; return it, or None and the reason."""
     options = ["--no-deps", "--no-binary", "pycuda", f"pycuda=={VERSION}", "--dest", str(download_folder)]
     process = subprocess.run(
-        [python, "-m", "pip", "download", "--quiet", *options],
+        [_find_python_with_pip(python, download_folder / "pip"), "-m", "pip", "download", "--quiet", *options],
         capture_output=True,
         text=True,
         env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
@@ -70,9 +78,24 @@ def download(python: Path, download_folder: Path) -> tuple[Path | None, str]:
     return archive, ""
 
 
+def _find_python_with_pip(python: Path, folder: Path) -> Path:
+    """Return this Python, or a temporary virtual environment's if the environment has no pip, as those of uv."""
+    if importlib.util.find_spec("pip") or python != Path(sys.executable):
+        return python
+    subprocess.run([python, "-m", "venv", folder], capture_output=True, check=False)
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
 def unpack(archive: Path, target: Path) -> str:
     """Unpack PyCUDA's Python files from its source archive; return why that failed, or ""."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return _unpack_files(archive, target)
+    except OSError as error:
+        return f"{target} cannot be written: {error.strerror or error}"
+
+
+def _unpack_files(archive: Path, target: Path) -> str:
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         try:
             with tarfile.open(archive) as packed:

@@ -1,0 +1,72 @@
+"""Each requirements file has what its commands need and no more; the package depends on what running needs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+
+from gpu.base.paths import ROOT
+
+# The distributions of modules with another name.
+DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "clang": "libclang",
+    "cv2": "opencv-python-headless",
+    "cuda": "cuda-bindings",
+    "pytestqt": "pytest-qt",
+}
+OWN = {"gpu", "gui", "tools", "tests", "main", "lockstep"}
+# CuPy is named by hand; Numba and torch are peers that `bench` measures where they are installed.
+PEERS = {"cupy", "cupyx", "numba", "torch"}
+NOT_IMPORTED = {"mako", "pytools", "platformdirs"}  # PyCUDA's Python files import these
+
+
+def required(*names: str) -> set[str]:
+    """Return the distributions that requirements files name themselves, without those of files they include."""
+    lines = "\n".join((ROOT / f"requirements{name}.txt").read_text("utf-8") for name in names)
+    return {name.lower().replace("_", "-") for name in re.findall(r"^([A-Za-z][\w-]*)", lines, re.MULTILINE)}
+
+
+def imported(*folders: str) -> set[str]:
+    """Return the distributions of the modules that the files of folders import, without Python's and Lockstep's."""
+    files = [ROOT / "main.py", *(path for folder in folders for path in (ROOT / folder).rglob("*.py"))]
+    modules = set()
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                modules |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                modules.add(node.module)
+    names = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names) - OWN
+    return {DISTRIBUTIONS.get(name, name).lower().replace("_", "-") for name in names}
+
+
+def test_what_runs_lockstep_needs_no_package_of_the_tests():
+    missing = imported("gpu", "gui", "package/lockstep") - required("-run", "-cuda", "-dask", "-bench") - PEERS
+    assert missing == set()
+
+
+def test_no_package_is_required_in_vain():
+    assert required("-run") - imported("gpu", "gui") - NOT_IMPORTED == set()
+
+
+def test_the_tests_need_no_linter():
+    text = (ROOT / "requirements.txt").read_text("utf-8")
+    assert "-r requirements-run.txt\n" in text
+    assert not required("", "-run") & required("-dev")
+    optional = required("-cuda", "-dask", "-bench", "-docs") | PEERS
+    assert imported("gpu", "gui", "tests") - required("", "-run") - optional == set()
+
+
+def test_the_package_depends_on_what_running_needs():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    hook = project["tool"]["hatch"]["metadata"]["hooks"]["requirements_txt"]
+    assert hook["files"] == ["requirements-run.txt"]
+    assert set(project["project"]["dynamic"]) == {"version", "dependencies", "optional-dependencies"}
+    assert {extra: files[-1] for extra, files in hook["optional-dependencies"].items()} == {
+        "cuda": "requirements-cuda.txt",
+        "dask": "requirements-dask.txt",
+        "dev": "requirements-dev.txt",
+    }
