@@ -1,6 +1,6 @@
 # make run    installs missing packages and opens the window
 # make test   runs the tests, without a display      make sweep   runs the exhaustive tier, nightly or before a release
-# The rest: setup, lint, format, gpu-test, sanitize, mutants, lesson_mutants, lessons, flaky, fuzz, kills,
+# The rest: setup, lint, format, wheel, gpu-test, sanitize, mutants, lesson_mutants, lessons, flaky, fuzz, kills,
 # barriers, pycuda_check, program_check, tour, bench, docs, clean.
 # ARGS="..." goes to the program or to pytest.
 
@@ -8,10 +8,14 @@ SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
 KERNELS := $(shell find kernels assets/lessons gpu tools -name '*.cu' -o -name '*.cuh' -o -name '*.h')
 
-.PHONY: run setup test sweep lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench docs clean packages
+.PHONY: wheel run setup test sweep lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench docs clean packages
 
 run setup test sweep tour bench packages:
 	$(SETUP) $@ $(ARGS)
+
+# Build the package, install it in a new environment and use it there; ARGS="--keep dist" keeps it for a release.
+wheel:
+	@python=$$(sh tools/find_python.sh) && "$$python" -m tools.wheel_check $(ARGS)
 
 gpu-test:
 	$(SETUP) test -m gpu --require-gpu $(ARGS)
