@@ -74,7 +74,7 @@ test_sum()
 
 NAMED = [["simulate"], ["program"], ["pycuda"], ["model"], ["grade"], ["run"], ["tour"]]
 """Commands that require arguments."""
-OURS = re.compile(r"\S*\bpython main\.py\b *")
+OURS = re.compile(r"(?:\S*\bpython main\.py\b|lockstep(?![\w-])) *")
 OTHERS = re.compile(
     r"(py|python3?) -m venv |\S*pip install |openssl |\S*python -m (distributed\.cli\.dask|gui|tools)[\w.]+"
 )
@@ -97,7 +97,7 @@ def blocks(text: str) -> Iterator[list[str]]:
 
 
 def commands(text: str) -> Iterator[str]:
-    """Yield the commands of a page: lines of blocks, and inline code that begins with `python main.py` or `make`."""
+    """Yield the commands of a page: lines of blocks, and inline code that begins with our program or `make`."""
     for lines in blocks(text):
         is_shell = OURS.match(lines[0]) or OTHERS.match(lines[0]) or lines[0].startswith("make ")
         for line in filter(None, lines):

@@ -164,7 +164,7 @@ def _run(
 
 def _remove(folder: Path) -> None:
     for path in (folder, *folder.rglob("*")):
-        if path.is_dir() and not path.is_symlink():
+        if not path.is_symlink():
             path.chmod(stat.S_IRWXU)
     shutil.rmtree(folder)
 
