@@ -282,7 +282,7 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 
 
 def _step_input(inputs: Inputs) -> Inputs:
-    return crop_most_varied(inputs, 4, 16) if "image" in inputs else counting_input.truncate_inputs(inputs)
+    return crop_most_varied(inputs, 4, 4) if "image" in inputs else counting_input.truncate_inputs(inputs)
 
 
 PATTERN = Pattern(
@@ -485,7 +485,7 @@ PATTERN = Pattern(
         plan=_plan,
         streaming=Streaming(_plan),
     ),
-    step_params={"bins": 8, "text": PHRASE, "n": 64, "block": "8"},
+    step_params={"bins": 8, "text": PHRASE, "n": 16, "block": "4", "blocks": 2},
     step_input=_step_input,
     presets=PRESETS,
 )

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gpu.base.warp import WARP
 from gpu.recording.data import TraceMemory
 from gpu.recording.packing import Array, compute_ranks
 from gpu.recording.recording import LaunchSpan
@@ -420,8 +421,8 @@ def _replay_partial_writes(memory: TraceMemory, cells: Array, first: Array, unit
         raw[number] = content[cell * size : (cell + 1) * size]
 
 
-MAX_TURNS = 8
-"""The most turns that get separate steps."""
+MAX_TURNS = WARP
+"""The most turns that get separate steps: the queue of one warp's lanes for one element."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -204,7 +204,7 @@ def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, open_step_tab
     assert card.text("textbook", "operations") == "15"
 
 
-@pytest.mark.parametrize(("pattern", "n"), [("convolution", "96"), ("histogram", "64"), ("softmax", "16")])
+@pytest.mark.parametrize(("pattern", "n"), [("convolution", "96"), ("histogram", "16"), ("softmax", "16")])
 def test_the_textbook_stands_beside_every_pattern(open_step_tab, pattern, n):
     card = open_step_tab(pattern, find_pattern(pattern).default_variant).page.step.panes.counters
     assert card.n.placeholderText() == n
@@ -813,6 +813,22 @@ def test_atomics_queue_in_a_bar_for_each_address(qtbot, open_step_tab):
     tab.player.go_to(0)
     assert tab.panes.lanes.queues.addresses == ()
     assert tab.panes.lanes.queues.grab().toImage() != empty
+
+
+@pytest.mark.parametrize("of", ["levels", "letters", "numbers"])
+@pytest.mark.parametrize("variant", ["block-partition", "interleaved", "privatized"])
+def test_the_default_histogram_shows_the_queues_at_its_bins(open_step_tab, variant, of):
+    layout = open_step_tab("histogram", variant, of=of).page.step.models.layout
+    counting = "block_bins" if variant == "privatized" else "bins"
+    turns = []
+    for before, row in itertools.pairwise(layout.rows):
+        if row.label.startswith("turn ") and row.storage.name == counting:
+            # The next thread in the queue adds to the count that the one before it left.
+            assert (row.value.astype(int) - before.value)[row.computed].tolist() == [1] * int(row.computed.sum())
+            turns.append(int(row.label.split()[1]))
+    assert len(turns) >= 2
+    assert max(turns) >= 2
+    assert layout.columns <= 41
 
 
 def test_no_room_is_kept_for_queues_where_there_are_no_atomics(open_step_tab):

@@ -100,7 +100,7 @@ def test_of_256_threads_six_have_no_section_of_1000_characters() -> None:
 def test_what_is_stepped_first_is_no_single_gray() -> None:
     image = read_image(DEFAULT_SAMPLE)
     part = PATTERN.step_input({"image": image.pixels, "maxval": np.array(image.maxval)})["image"]
-    assert part.shape == (4, 16)
+    assert part.shape == (4, 4)
     assert np.unique(part.astype(int) * 8 // (image.maxval + 1)).size >= 4
 
 
