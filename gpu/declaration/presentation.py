@@ -30,12 +30,15 @@ class Filter:
         The matrix -> sentence why it is not a column times a row; empty if it is.
     second_filter : callable
         params -> filter that the image goes through in addition to these weights; empty without one.
+    passes : callable
+        params -> the parameters of each filter whose results the host program combines; only `params` if there is one.
     """
 
     weights: Callable[[Mapping[str, Any]], npt.NDArray[np.float32]]
     describe: Callable[[Mapping[str, Any]], str]
     separability_obstacle: Callable[[npt.NDArray[np.float32]], str]
     second_filter: Callable[[Mapping[str, Any]], str] = lambda params: ""
+    passes: Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], ...]] = lambda params: (params,)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,8 @@ class PointedElement:
     """An element of a result selected by the user: the output's name, the element's index, and a title.
 
     `run` is the run of the result, None for the newest one. For a color image `planes` has the element's indices in
-    red, green and blue, one of which is requested.
+    red, green and blue, one of which is requested. If the host program combined the element from several results,
+    `passes` has a name and a run for each of them.
     """
 
     output: str
@@ -104,6 +105,7 @@ class PointedElement:
     title: str
     run: RunPattern | None = None
     planes: tuple[tuple[int, ...], ...] = ()
+    passes: tuple[tuple[str, RunPattern], ...] = ()
 
 
 @dataclass(frozen=True)

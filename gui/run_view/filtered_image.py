@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from PyQt6.QtCore import Qt
@@ -10,12 +11,14 @@ from PyQt6.QtWidgets import QWidget
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.presentation import ImagePresentation
 from gpu.declaration.roles import Role
+from gpu.messages.runs.pattern_runs import RunPattern
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElement
 from gui.run_view.cards.filter_card import FilterCard
 from gui.run_view.cards.levels_card import LevelsCard
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.numbers import format_time
-from gui.run_view.view import RunView, create_titled_pane, format_pixel
+from gui.run_view.pixel_values import format_pixel
+from gui.run_view.view import RunView, create_titled_pane
 from gui.widgets.basic import column, split
 from gui.widgets.forms import ParameterForm
 
@@ -63,14 +66,14 @@ class FilteredImageView(RunView):
 
     def show_image(self, image: OpenImage) -> None:
         self._image, self._outcome = image, None
-        self.before.show_picture(image.picture)
+        self.before.show_picture(image.picture, image.values)
         self.after.show_picture(image.picture)
         self.levels.clear_counts()
         self._show_pixel(None)
 
     def show_outcome(self, outcome: FinishedRun) -> None:
         self._outcome = outcome
-        self.after.show_picture(outcome.arrays["picture"])
+        self.after.show_picture(outcome.arrays["picture"], outcome.arrays[self._result_name])
         self._show_pixel(None)
 
     def show_counts(self, counts: LevelCounts) -> None:
@@ -92,9 +95,23 @@ class FilteredImageView(RunView):
             shape = outcome.arrays[self._result_name].shape
             planes = tuple((y, x, plane) for plane in range(shape[2])) if len(shape) > 2 else ()
             pixel_of = PointedElement(
-                self._result_name, planes[0] if planes else (y, x), f"Pixel x {x}, y {y}", planes=planes
+                self._result_name,
+                planes[0] if planes else (y, x),
+                f"Pixel x {x}, y {y}",
+                planes=planes,
+                passes=self._list_passes(outcome),
             )
             self.element_selected.emit(pixel_of, self.after.find_cursor_position())
+
+    def _list_passes(self, outcome: FinishedRun) -> tuple[tuple[str, RunPattern], ...]:
+        """Return a name and a run for each filter whose results the host program combined; empty for one filter."""
+        request = outcome.request
+        if self._filter is None or request is None:
+            return ()
+        passes = self._filter.passes(request.params)
+        if len(passes) == 1:
+            return ()
+        return tuple((self._filter.describe(params), replace(request, params=dict(params))) for params in passes)
 
     def _describe_result(self, outcome: FinishedRun) -> str:
         """Return the filter's description and the variant."""

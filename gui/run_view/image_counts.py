@@ -15,7 +15,8 @@ from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElemen
 from gui.painting.theme import look
 from gui.run_view.cards.levels_card import LevelsCard
 from gui.run_view.image_pane import ImagePane
-from gui.run_view.view import RunView, create_titled_pane, format_pixel
+from gui.run_view.pixel_values import format_pixel
+from gui.run_view.view import RunView, create_titled_pane
 from gui.widgets.basic import Card, column, format_count, label, split
 from gui.widgets.forms import ParameterForm, TextField
 
@@ -103,7 +104,7 @@ class ImageCountsView(RunView):
 
     def show_image(self, image: OpenImage) -> None:
         self._image = image
-        self.pane.show_picture(image.picture)
+        self.pane.show_picture(image.picture, image.values)
         self.levels.clear_counts()
         for fact in self.facts.values():
             fact.setText("–")

@@ -13,24 +13,29 @@ from gui.painting.theme import look
 from gui.plots.pointer import PointerTracker
 from gui.qt.events import is_event_type
 from gui.qt.timers import connect_queued
+from gui.run_view.pixel_values import paint_pixel_values
+
+_MIN_VISIBLE_PIXELS = 1
+"""Pixels that are visible in each direction at the largest zoom; more would leave no room for values in low panes."""
 
 
 class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no types
-    """Paint a pyramid's most suitable level: smoothed when reduced, sharp squares when enlarged."""
+    """Paint a pyramid's most suitable level: smoothed when reduced, sharp squares with their values when enlarged."""
 
     def __init__(self) -> None:
         super().__init__()
         self.pyramid: Pyramid | None = None
+        self.values: Array | None = None
         self.framed_pixel: tuple[int, int] | None = None
         self.band: QRectF | None = None
 
-    def show_picture(self, picture: Array) -> None:
-        """Paint a picture."""
+    def show_picture(self, picture: Array, values: Array | None = None) -> None:
+        """Paint a picture, and the values of its pixels where they fit."""
         if self.pyramid is not None:
             self.pyramid.abandon()
             self.pyramid.completed.disconnect(self._refresh)
         self.prepareGeometryChange()
-        self.pyramid = Pyramid(picture)
+        self.pyramid, self.values = Pyramid(picture), values
         connect_queued(self.pyramid.completed, self._refresh)
         self.update()
 
@@ -65,7 +70,10 @@ class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no 
         # Screen pixels per picture pixel; the transform includes text scaling and high-density screens.
         scale = abs(painter.deviceTransform().m11())
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, scale < 2.0)
-        painter.drawImage(self.boundingRect(), self.pyramid.level_for(scale))
+        picture = self.pyramid.level_for(scale)
+        painter.drawImage(self.boundingRect(), picture)
+        if self.values is not None and scale > 1.0:
+            paint_pixel_values(painter, self.values, picture, self.viewRect())
         if self.band is not None:
             pen = QPen(QColor(look().theme.accent), 1.5)
             pen.setCosmetic(True)
@@ -119,10 +127,17 @@ class ImagePane(QWidget):
         self.box.setXLink(other_pane.box)
         self.box.setYLink(other_pane.box)
 
-    def show_picture(self, picture: Array) -> None:
-        """Show a picture; the zoom is kept if the size is the same."""
+    def show_picture(self, picture: Array, values: Array | None = None) -> None:
+        """Show a picture; the zoom is kept if the size is the same.
+
+        Parameters
+        ----------
+        picture : uint8 array of shape (rows, columns) or (rows, columns, 3)
+        values : array of shape (rows, columns) or (rows, columns, channels), optional
+            The values to write in the pixels.
+        """
         before = self.item.picture_shape
-        self.item.show_picture(picture)
+        self.item.show_picture(picture, values)
         if before != self.item.picture_shape:
             self._cursor_pixel = None
             self.item.frame_pixel(None)
@@ -133,8 +148,8 @@ class ImagePane(QWidget):
                 xMax=width + reach,
                 yMin=-reach,
                 yMax=height + reach,
-                minXRange=min(4, width),
-                minYRange=min(4, height),
+                minXRange=min(_MIN_VISIBLE_PIXELS, width),
+                minYRange=min(_MIN_VISIBLE_PIXELS, height),
             )
             self.show_whole_image()
 

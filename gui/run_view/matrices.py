@@ -137,7 +137,7 @@ class MatricesView(RunView):
             low, high = outcome.arrays[f"{name} range"].tolist()
             card.values, card.value_range, card.shape = outcome.arrays[name], (low, high), (rows, columns)
             card.first_row = int(outcome.arrays[f"{name} first"])
-            card.pane.show_picture(outcome.arrays[name + _PICTURE_SUFFIX])
+            card.pane.show_picture(outcome.arrays[name + _PICTURE_SUFFIX], card.values)
             card.place_title(at_side=self._product is not None and columns <= rows)
         if self._product is not None:
             (m, n), k = self.cards[self._product.result].shape, self.cards[self._product.left].shape[1]

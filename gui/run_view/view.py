@@ -7,12 +7,11 @@ from typing import Any
 from PyQt6.QtCore import QPoint, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 
-from gpu.declaration.pattern import Array
 from gui.model.records import FinishedRun, LevelCounts, OpenImage
 from gui.run_view.cards.levels_card import LevelsCard
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.note import Note
-from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, format_figure, label, row, set_role
+from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, label, row, set_role
 
 
 class RunView(QWidget):
@@ -71,13 +70,3 @@ def create_titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel
     head.setStretch(1, 1)
     layout.addWidget(pane, 1)
     return card, end
-
-
-def format_pixel(values: Array, pixel: tuple[int, int]) -> str:
-    """Format a pixel's value, or the three values of a color."""
-    x, y = pixel
-    if y >= values.shape[0] or x >= values.shape[1]:
-        return ""
-    value = values[y, x]
-    parts = [value] if values.ndim == 2 else list(value)
-    return " ".join(str(int(part)) if values.dtype.kind in "ui" else format_figure(float(part)) for part in parts)

@@ -475,7 +475,7 @@ PATTERN = Pattern(
     summary="Weighted sums of neighboring pixels.",
     kernel_file=_FILE,
     presentation=ImagePresentation(
-        Filter(filter_from_params, _describe_filter, separability_obstacle, _describe_second_filter)
+        Filter(filter_from_params, _describe_filter, separability_obstacle, _describe_second_filter, _filter_passes)
     ),
     parameters=(
         Choice(

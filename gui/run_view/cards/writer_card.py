@@ -33,6 +33,8 @@ class WriterCard(Card):
     closed = pyqtSignal()
     plane_requested = pyqtSignal(int)
     """The number of the color plane that has the requested element."""
+    filter_requested = pyqtSignal()
+    """Another of the filters was chosen whose results the host program combined."""
 
     def __init__(self, covered_widget: QWidget) -> None:
         super().__init__("")
@@ -48,6 +50,9 @@ class WriterCard(Card):
         self.plane = Segments(PLANES, "Color")
         self.plane.picked.connect(lambda name: self.plane_requested.emit(PLANES.index(name)))
         self.plane.hide()
+        self.filters: Segments | None = None
+        self.combination_label = label("", "caption", wrap=True, name="Combined results")
+        self._filters_layout = row(0)
         self.head.addStretch(1)
         self.head.addWidget(self.plane)
         self.head.addWidget(self.close_button)
@@ -62,6 +67,8 @@ class WriterCard(Card):
         self.step = button("Step from here", "primary", tip="Step to the moment of this write")
         self.step.clicked.connect(self.step_requested)
         self.body.setSpacing(6)
+        self.body.addWidget(self.combination_label)
+        self.body.addLayout(self._filters_layout)
         for each in (
             self.thread_label,
             self.launch_label,
@@ -86,6 +93,7 @@ class WriterCard(Card):
         """The visible texts, from top to bottom."""
         labels: tuple[QLabel, ...] = (
             self.title,
+            self.combination_label,
             self.thread_label,
             self.launch_label,
             self.transactions_label,
@@ -94,12 +102,38 @@ class WriterCard(Card):
         )
         return tuple(each.text() for each in labels if each.isVisibleTo(self))
 
-    def show_search(self, title: str, position: QPoint, *, has_planes: bool = False) -> None:
-        """Show that the element at a position is looked up; `has_planes` offers a choice of color planes."""
+    def show_search(
+        self, title: str, position: QPoint, *, has_planes: bool = False, filters: tuple[str, ...] = ()
+    ) -> None:
+        """Show that the element at a position is looked up.
+
+        Parameters
+        ----------
+        title : str
+        position : QPoint
+            The element's position on the screen.
+        has_planes : bool
+            Offer a choice of color planes.
+        filters : tuple of str
+            Offer a choice of the filters whose results the host program combined.
+        """
         self._position = position
         self.plane.setVisible(has_planes)
+        self._offer_filters(filters)
         self.title.setText(title)
         self._show_texts("Finding its thread…")
+
+    def _offer_filters(self, names: tuple[str, ...]) -> None:
+        if self.filters is not None and tuple(self.filters.buttons) != names:
+            self._filters_layout.removeWidget(self.filters)
+            self.filters.deleteLater()
+            self.filters = None
+        if names and self.filters is None:
+            self.filters = Segments(names, "Filter")
+            self.filters.picked.connect(lambda _: self.filter_requested.emit())
+            self._filters_layout.insertWidget(0, self.filters)
+        self.combination_label.setText("The host program combined two results. Each has a thread:")
+        self.combination_label.setVisible(bool(names))
 
     def show_unknown(self, text: str) -> None:
         """Show why the thread is unknown."""

@@ -46,9 +46,8 @@ class WriterSearch(QObject):
         self.card.step_requested.connect(self._request_step)
         self.card.line.clicked.connect(self._request_line)
         self.card.closed.connect(self._clear_query)
-        self.card.plane_requested.connect(
-            lambda _: self._find_writer(*self._selection) if self._selection is not None else None
-        )
+        self.card.plane_requested.connect(lambda _: self._repeat_search())
+        self.card.filter_requested.connect(self._repeat_search)
 
     def set_run(self, run: RunPattern | None) -> None:
         """Search this run from now on (None for no run), and hide the current answer."""
@@ -75,16 +74,24 @@ class WriterSearch(QObject):
             self._query = self._answer = None
             self._jobs().drop(_CHANNEL)
 
+    def _repeat_search(self) -> None:
+        """Search the same element in another color plane or in another filter's result."""
+        if self._selection is not None:
+            self._find_writer(*self._selection)
+
     def _find_writer(self, selected: PointedElement, position: QPoint) -> None:
         run = self._run if selected.run is None else selected.run
         if run is None:
             return
+        filters = tuple(name for name, _ in selected.passes)
         element, colored = selected.element, len(selected.planes) == len(PLANES)
         if colored:  # the color plane chosen last
             element = selected.planes[PLANES.index(self.card.plane.chosen)]
+        self.card.show_search(selected.title, position, has_planes=colored, filters=filters)
+        if self.card.filters is not None:  # the filter chosen last
+            run = dict(selected.passes)[self.card.filters.chosen]
         query = FindWriter(run, selected.output, element, self._engine.device)
         self._query, self._answer, self._selection = query, None, (selected, position)
-        self.card.show_search(selected.title, position, has_planes=colored)
         self._jobs().post(_CHANNEL, query, lambda event: self._on_answer(query, event), priority=2)
 
     def _on_answer(self, query: FindWriter, event: WrittenElement | Failure) -> None:

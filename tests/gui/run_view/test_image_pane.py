@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
-from PyQt6.QtGui import QWheelEvent
+from PyQt6.QtGui import QImage, QWheelEvent
 from PyQt6.QtWidgets import QApplication, QHBoxLayout, QWidget
 
 from gui.painting.pyramid import Pyramid, halve_picture, to_qimage
@@ -126,3 +126,56 @@ def test_a_qimage_sees_a_view_with_gaps():
     image = to_qimage(picture[1:4, :7])
     assert (image.width(), image.height()) == (7, 3)
     assert image.pixelColor(6, 2).red() == picture[3, 6]
+
+
+def grab_pane(pane):
+    image = pane.grab().toImage().convertToFormat(QImage.Format.Format_Grayscale8)
+    memory = image.constBits().asarray(image.sizeInBytes())
+    return np.asarray(memory).reshape(image.height(), image.bytesPerLine())[:, : image.width()].copy()
+
+
+def find_written_pixels(pane, picture, values):
+    """Return in which pixels of a picture something is painted because of the values."""
+    pane.show_picture(picture)
+    before = grab_pane(pane)
+    pane.show_picture(picture, values)
+    changed = grab_pane(pane) != before
+    (left, right), (top, bottom) = pane.box.viewRange()
+    ys, xs = np.nonzero(changed)
+    columns = left + (right - left) * (xs + 0.5) / changed.shape[1]
+    rows = top + (bottom - top) * (ys + 0.5) / changed.shape[0]
+    return sorted({(int(x), int(y)) for x, y in zip(columns // 1, rows // 1, strict=True)})
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (3, 5, 3), (1, 1), (2, 7)])
+def test_values_are_written_in_large_pixels(panes, shape):
+    picture = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+    written = find_written_pixels(panes[0], picture, picture)
+    assert written == sorted((x, y) for y in range(shape[0]) for x in range(shape[1]))
+
+
+@pytest.mark.parametrize(("level", "is_darker"), [(255, True), (0, False)])
+def test_values_contrast_with_their_pixels(panes, level, is_darker):
+    picture = np.full((3, 4), level, np.uint8)
+    panes[0].show_picture(picture, picture)
+    inside = grab_pane(panes[0])[20:280, 20:380].astype(int)
+    assert abs(int(inside.min() if is_darker else inside.max()) - level) > 200
+
+
+def test_no_values_are_written_where_they_do_not_fit(panes):
+    picture = np.zeros((30, 40), np.uint8)
+    assert find_written_pixels(panes[0], picture, np.full(picture.shape, 255)) == []
+    few = np.zeros((6, 8), np.uint8)
+    assert find_written_pixels(panes[0], few, np.full(few.shape, 12)) != []
+    assert find_written_pixels(panes[0], few, np.full(few.shape, 123456789)) == []
+    assert find_written_pixels(panes[0], few, np.full(few.shape, np.nan)) != []
+
+
+def test_values_appear_when_a_large_picture_is_zoomed(qtbot, panes):
+    picture = np.random.default_rng(0).integers(0, 256, (300, 400), np.uint8)
+    assert find_written_pixels(panes[0], picture, picture) == []
+    qtbot.keyClicks(panes[0], "+" * 16)
+    panes[0].show_picture(picture)
+    before = grab_pane(panes[0])
+    panes[0].show_picture(picture, picture)
+    assert (grab_pane(panes[0]) != before).any()

@@ -99,6 +99,37 @@ def test_of_a_color_image_the_color_is_chosen_and_stays_so(qtbot, window, color)
     assert request.request.element == (20, 38, 2)
 
 
+def test_a_pixel_of_a_gradient_has_a_thread_in_each_sobel_filter(qtbot, window, color):
+    window.bench.open_image(color)
+    page, card = run_pattern_page(qtbot, window, "convolution", "naive", filter="gradient", size=3)
+    click_pixel(qtbot, page.view.after, 37, 20)
+    wait_for_answer(qtbot, card)
+    assert list(card.filters.buttons) == ["sobel x 3 × 3", "sobel y 3 × 3"]
+    assert "combined two results" in card.texts[1]
+    # The blocks are 32 wide and 8 high, a plane a color.
+    assert card.thread_label.text().endswith("thread (5, 4)")
+    qtbot.mouseClick(card.plane.buttons["green"], Qt.MouseButton.LeftButton)
+    wait_for_answer(qtbot, card)
+    qtbot.mouseClick(card.filters.buttons["sobel y 3 × 3"], Qt.MouseButton.LeftButton)
+    wait_for_answer(qtbot, card)
+    assert card.thread_label.text().endswith("thread (5, 4)")
+    assert page.view.rect().contains(card.geometry())
+    found = [(request.run.params["filter"], request.element) for request in requests_of()]
+    assert found == [("sobel-x", (20, 37, 0)), ("sobel-x", (20, 37, 1)), ("sobel-y", (20, 37, 1))]
+    qtbot.mouseClick(card.step, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.stepping and page.step.models is not None and page.step.is_up_to_date)
+    (request,) = requests_of(StepWriter)
+    assert request.request.run.params["filter"] == "sobel-y"
+    # Another filter's pixel has a single thread.
+    page.tabs.setCurrentIndex(0)
+    page.form.change_values(filter="sobel-x")
+    wait_until_idle(qtbot, window)
+    click_pixel(qtbot, page.view.after, 36, 20)
+    wait_for_answer(qtbot, card)
+    assert card.filters is None
+    assert not card.combination_label.isVisible()
+
+
 @pytest.mark.parametrize(
     ("pattern", "variant", "title"),
     [
