@@ -477,10 +477,17 @@ class _Planner:
                 return dataclasses.replace(construction, first=call_with_results)
         return None
 
-    def _plan_object(
-        self, frame: PlannedFrame, temporary: ir.Temporary, position: SourcePosition, planned: Plan
-    ) -> ir.Expression:
+    def _plan_object(self, frame: PlannedFrame, argument: Any, position: SourcePosition, planned: Plan) -> Any:
         """Plan memory for an object that is passed to a function that waits, for the duration of the call."""
+        match argument:
+            case ir.Cast(_, inner):  # to a base class
+                return dataclasses.replace(argument, operand=self._plan_object(frame, inner, position, planned))
+            case ir.Member(_, inner, _):
+                return dataclasses.replace(argument, pointer=self._plan_object(frame, inner, position, planned))
+            case ir.Temporary() as temporary:
+                pass
+            case _:
+                return argument
         slot = frame.new_slot(temporary.type)
         self.varying_found.add((frame.path, slot))
         self.added_memories.add((frame.path, slot))
@@ -499,8 +506,7 @@ class _Planner:
         self.frames[inner.path] = inner
         for slot, ((_, type), argument) in enumerate(zip(function.parameters, call.arguments, strict=True)):
             value = self._hoist_exchanges(frame, argument, planned)
-            if isinstance(value, ir.Temporary):
-                value = self._plan_object(frame, value, call.position, planned)
+            value = self._plan_object(frame, value, call.position, planned)
             bind = Bind(inner, slot, type, value)
             self._declared[inner.path, slot] = self._context[-1]
             if self._uniformity.is_uniform(frame, value) and (inner.path, slot) not in self._varying:

@@ -117,3 +117,20 @@ __global__ void f(int *flag, int *out) {
     checker = RaceChecker()
     launch_watched(checker, text, np.zeros(1, np.int32), np.zeros(1, np.int32), grid=2, block=1)
     assert finding_lines(checker.findings) == [(3, 4)]
+
+
+@pytest.mark.parametrize("executor", ["kernel", "compiled_kernel"])
+@pytest.mark.parametrize("type", ["unsigned char", "unsigned", "unsigned long long"])
+def test_each_thread_has_its_own_reference(executor, type):
+    text = f"""#include <cuda/atomic>
+using Reference = cuda::atomic_ref<{type}, cuda::thread_scope_device>;
+__global__ void k({type} *values) {{
+    int i = threadIdx.x;
+    values[96 + i] = Reference(values[i % 3]).load();
+    Reference(values[192 + i]).store(i + 1);
+}}"""
+    values = np.zeros(288, np.dtype({"unsigned char": "u1", "unsigned": "u4"}.get(type, "u8")))
+    values[:3] = [5, 6, 7]
+    getattr(build(text), executor)("k").launch((1, 1, 1), (77, 1, 1), [values.view(np.uint8)])
+    assert values[96:173].tolist() == [5 + i % 3 for i in range(77)]
+    assert values[192:269].tolist() == list(range(1, 78))
