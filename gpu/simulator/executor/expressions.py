@@ -53,6 +53,20 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
             return False
 
 
+_ORDERING = ("acquire", "release", "acq_rel")
+
+
+def _flush_registers(run: Evaluator) -> Evaluator:
+    """Let a thread keep no values in registers over an access that orders others, as over a fence."""
+
+    def flush_and_run(frame: CallFrame, mask: LaneMask) -> Any:
+        if frame.batch.registers is not None:
+            frame.batch.registers.flush_lanes(mask)
+        return run(frame, mask)
+
+    return flush_and_run
+
+
 # Expressions with side effects are compiled with full values even where only bare values are needed.
 _STORES = (
     ir.Assign
@@ -141,10 +155,16 @@ class ExpressionCompiler(Visitor):
         return self.values.part(self.compile_expression(node.operand), index)
 
     def visit_load(self, node: ir.Load) -> Evaluator:
-        return self._async_read(node.place) if node.is_async else self._load(node.place)
+        if node.is_async:
+            return self._async_read(node.place)
+        return self._compile_ordered(node.place.order, lambda order: self._load(node.place, order))
 
     def visit_assign(self, node: ir.Assign) -> Evaluator:
-        return self._assign(node.place, self.compile_expression(node.value), reads=not _runs_in_any_lane(node.value))
+        value, reads = self.compile_expression(node.value), not _runs_in_any_lane(node.value)
+        place = node.place
+        if isinstance(place, ir.Local):
+            return self._assign_variable(place.slot, value)
+        return self._compile_ordered(place.order, lambda order: self._assign(place, value, order, reads=reads))
 
     def visit_warp(self, node: ir.Warp) -> Evaluator:
         if node.op in MATRIX_PRODUCTS:
@@ -254,7 +274,24 @@ class ExpressionCompiler(Visitor):
             return pointer, index
         return (lambda frame, mask: pointer(frame, mask).offset_by(index(frame, mask), size)), lambda frame, mask: None
 
-    def _site(self, place: ir.Element, action: str) -> AccessSite:
+    def _compile_ordered(
+        self, order: ir.MemoryOrder | ir.Expression | None, build: Callable[[ir.MemoryOrder | None], Evaluator]
+    ) -> Evaluator:
+        """Compile an access with a memory order; an order that the kernel computes selects among several evaluators."""
+        if order is None or isinstance(order, str):
+            return _flush_registers(build(order)) if order in _ORDERING else build(order)
+        number = self.bare_compiler.compile_expression(order)
+        evaluators = [self._compile_ordered(each, build) for each in ir.MEMORY_ORDERS]
+
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
+            numbers = number(frame, mask)
+            # If the orders of lanes differ, all lanes have the strongest.
+            chosen = numbers[mask.lanes].max() if isinstance(numbers, np.ndarray) else numbers
+            return evaluators[int(chosen)](frame, mask)
+
+        return run
+
+    def _site(self, place: ir.Element, action: str, order: ir.MemoryOrder | None = None) -> AccessSite:
         """Return the site of a read or a write."""
         return AccessSite(
             place.position,
@@ -262,15 +299,15 @@ class ExpressionCompiler(Visitor):
             place.volatile,
             bool(vector_size(place.type)),
             place.is_accumulator,
-            order=place.order or ("volatile" if place.volatile else "weak"),
+            order=order or ("volatile" if place.volatile else "weak"),
             scope=place.scope,
             use=self._value_uses.find_use(place),
         )
 
-    def _load(self, place: ir.Element) -> Evaluator:
+    def _load(self, place: ir.Element, order: ir.MemoryOrder | None = None) -> Evaluator:
         pointer, index = self._address_and_index(place)
         type, values, vector = place.type, self.values, vector_size(place.type)
-        site = self._site(place, "read")
+        site = self._site(place, "read", order)
         if isinstance(type, Scalar):
             dtype, read = type.dtype, values.read
             return lambda frame, mask: read(pointer(frame, mask), frame.batch, index(frame, mask), dtype, mask, site)
@@ -292,17 +329,15 @@ class ExpressionCompiler(Visitor):
 
         return run
 
-    def _assign(self, place: ir.Place, value: Evaluator, *, reads: bool) -> Evaluator:
+    def _assign(self, place: ir.Element, value: Evaluator, order: ir.MemoryOrder | None, *, reads: bool) -> Evaluator:
         """Compile an assignment.
 
         With `reads`, a schedule of independent lanes may switch lanes between the evaluation of the value and the
         write.
         """
-        if isinstance(place, ir.Local):
-            return self._assign_variable(place.slot, value)
         pointer, index = self._address_and_index(place)
         type, values, vector = place.type, self.values, vector_size(place.type)
-        site = self._site(place, "write")
+        site = self._site(place, "write", order)
         if isinstance(type, Scalar):
             dtype, write = type.dtype, values.write
 
@@ -386,12 +421,15 @@ class ExpressionCompiler(Visitor):
         return self.values.operation(op, lambda old, operand: narrow(operation(widen(old), operand)))
 
     def visit_atomic(self, node: ir.Atomic) -> Evaluator:
+        return self._compile_ordered(node.order, lambda order: self._compile_atomic(node, order or "relaxed"))
+
+    def _compile_atomic(self, node: ir.Atomic, order: ir.MemoryOrder) -> Evaluator:
         pointer, index = self._address_and_index(node.place)
         evaluators = [self.compile_expression(argument) for argument in node.arguments]
         site = AccessSite(
             node.place.position,
             "atomic",
-            order=node.order,
+            order=order,
             scope=node.scope,
             op=node.op,
             use=self._value_uses.find_use(node.place),

@@ -22,6 +22,9 @@ Scope = Literal["block", "cluster", "device", "system"]
 MemoryOrder = Literal["weak", "volatile", "relaxed", "acquire", "release", "acq_rel"]
 """The order of an access, as PTX names it. A weak access is an ordinary one, all others are strong."""
 
+MEMORY_ORDERS: tuple[MemoryOrder, ...] = ("relaxed", "acquire", "acquire", "release", "acq_rel", "acq_rel")
+"""The orders by the values of `cuda::memory_order`: relaxed, consume, acquire, release, acq_rel, seq_cst."""
+
 
 @dataclass(frozen=True)
 class Const:
@@ -224,8 +227,9 @@ class Element:
 
     An index into several dimensions is one number; `rows` are the lengths of all dimensions but the first, as declared.
     Two flags mark a place that the source names by dereferencing a pointer, as in `*p`, and the accumulator of an
-    asynchronous matrix product. `order` and `scope` are those of a PTX instruction, which has a `volatile` place unless
-    it is weak; other places have none.
+    asynchronous matrix product. `order` and `scope` are those of a PTX instruction or of `cuda::atomic`, which have a
+    `volatile` place unless they are weak; other places have none. An order that is an expression is the number of one
+    in `MEMORY_ORDERS`.
     """
 
     type: Type
@@ -236,7 +240,7 @@ class Element:
     rows: tuple[int, ...] = ()
     is_dereferenced: bool = False
     is_accumulator: bool = False
-    order: MemoryOrder | None = None
+    order: MemoryOrder | Expression | None = None
     scope: Scope = "system"
 
 
@@ -284,7 +288,10 @@ class Intrinsic:
 
 @dataclass(frozen=True)
 class Atomic:
-    """An atomic read-modify-write; evaluates to the old value, unless it is not used."""
+    """An atomic read-modify-write; evaluates to the old value, unless it is not used.
+
+    An order that is an expression is the number of one in `MEMORY_ORDERS`.
+    """
 
     type: Scalar
     op: str
@@ -292,7 +299,7 @@ class Atomic:
     arguments: tuple[Expression, ...]
     used: bool = True
     scope: Scope = "device"
-    order: MemoryOrder = "relaxed"
+    order: MemoryOrder | Expression = "relaxed"
 
 
 @dataclass(frozen=True)
@@ -309,7 +316,8 @@ class Warp:
 class Fence:
     """A memory fence: observers are notified, and execution continues.
 
-    For `__syncwarp`, `lanes` is the mask of the lanes it names; None for all.
+    For `__syncwarp`, `lanes` is the mask of the lanes it names; None for all. The name of a memory fence may end with
+    its order, as in "__threadfence.acquire".
     """
 
     type: Type

@@ -293,9 +293,17 @@ class HappensBefore:
             np.maximum(self._cluster_clocks[lane], self._phases[phase], out=self._cluster_clocks[lane])
             self.synchronization.pass_phase(phase, lane)
 
-    def fence(self, time: int, mask: LaneMask, scope: Scope) -> None:
-        """Record a fence: it covers the thread's own accesses and all those that happen before it."""
+    def fence(self, time: int, mask: LaneMask, scope: Scope, order: str = "") -> None:
+        """Record a fence, with its order if it only acquires or only releases.
+
+        It covers the thread's own accesses and all those that happen before it.
+        """
         lanes = mask.lanes
+        self.synchronization.has_fences = True
+        if order != "release":
+            self.synchronization.acquire(time, lanes, scope)
+        if order == "acquire":
+            return
         self.synchronization.fence(
             time,
             lanes,

@@ -89,7 +89,7 @@ class RaceChecker(Checker):
         self._clear_records()
 
     def child_launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
-        self._order.synchronization.acquire(np.array([child.lane]))
+        self._order.synchronization.acquire(self._time, np.array([child.lane]))
         self._tree.add_child(child, self._order.build_clock(child.lane, self._time))
 
     def child_begins(self, child: ChildLaunch) -> None:
@@ -200,8 +200,9 @@ class RaceChecker(Checker):
         self._order.cluster_passes(mask)
 
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
-        if name in _FENCE_SCOPES:
-            self._order.fence(self._time, mask, _FENCE_SCOPES[name])
+        function, _, order = name.partition(".")
+        if function in _FENCE_SCOPES:
+            self._order.fence(self._time, mask, _FENCE_SCOPES[function], order)
 
     def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
         if sync.name == "__syncwarp":

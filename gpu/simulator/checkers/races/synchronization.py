@@ -30,6 +30,7 @@ _SEQUENCE = "release sequence"
 """The slot of shadow memory with the numbers of release sequences, from 1."""
 
 _RELEASES, _ACQUIRES = ("release", "acq_rel"), ("acquire", "acq_rel")
+_ORDERING = {*_RELEASES, *_ACQUIRES}
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ class Synchronization:
         self._sequences: list[ReleaseSequence] = []
         self._sections = CriticalSections()
         self.has_fences = False
+        """Whether the launch has executed fences, or accesses that acquire or release."""
 
     def batch_begins(self, batch: BlockBatch, blocks: int) -> None:
         """Reset the state for new blocks of a grid with a number of blocks."""
@@ -128,6 +130,8 @@ class Synchronization:
         self._threads = np.arange(geometry.threads)
         self._padding = np.arange(geometry.threads, geometry.lanes_per_block)
         self._fences: tuple[_Fences, ...] = ()
+        # The time of each lane's last fence that acquires, of any scope.
+        self._acquire_times = np.zeros(geometry.lanes, np.int64)
         self._of_lane: dict[int, _Knowledge] = {}
         self._of_block: dict[int, _Knowledge] = {}
         self._of_phase: dict[int, _Knowledge] = {}
@@ -214,7 +218,7 @@ class Synchronization:
         warp_times: Array,
         find_cluster_times: Callable[[int], Mapping[int, int]] | None,
     ) -> None:
-        """Record a fence.
+        """Record a fence that releases.
 
         Parameters
         ----------
@@ -232,12 +236,8 @@ class Synchronization:
             Returns the times up to which a lane knows events of threads of its cluster; None without clusters.
         """
         level = SCOPE_LEVELS[scope]
-        self.has_fences = True
         if not self._fences:
             self._fences = tuple(_Fences(self._lane_count) for _ in LEVELS)
-        self._acquire_observations(lanes, level)
-        if self._sections.is_any_open:
-            self._sections.fence(time, lanes, level)
         for fences in self._fences[: level + 1]:
             fences.times[lanes], fences.block_times[lanes] = time, block_times
             if warp_times.ndim == 1 and fences.warp_rows is None:
@@ -280,9 +280,13 @@ class Synchronization:
                 self._acquire(known, lane, sequence, observation, observation.level)
                 known.observations[sequence] = replace(observation, is_acquired=True)
 
-    def acquire(self, lanes: Array) -> None:
-        """Acquire what lanes have observed, as a fence does."""
-        self._acquire_observations(lanes, DEVICE_LEVEL)
+    def acquire(self, time: int, lanes: Array, scope: Scope = "device") -> None:
+        """Acquire what lanes have observed, as a fence of a scope does."""
+        level = SCOPE_LEVELS[scope]
+        self._acquire_observations(lanes, level)
+        self._acquire_times[lanes] = time
+        if self._sections.is_any_open:
+            self._sections.fence(time, lanes, level)
 
     def _acquire(
         self, knowledge: _Knowledge, lane: int, sequence: ReleaseSequence, observation: _Observation, level: int
@@ -336,6 +340,7 @@ class Synchronization:
         site = access.site
         sequences = shadow.get(_SEQUENCE)
         writes = site.action != "read"
+        self.has_fences |= site.order in _ORDERING
         if sequences is None and not writes:
             return
         takes_locks = site.op in ("cas", "exch") and access.old is not None and site.use > ValueUse.DATA
@@ -408,7 +413,7 @@ class Synchronization:
         if known is not None and known.length == sequence.length and known.level >= level:
             return
         is_swap = site.op == "cas"
-        is_ticket = site.action == "atomic" and not is_swap and site.use == ValueUse.BRANCH
+        is_ticket = site.action == "atomic" and not is_swap and site.use == ValueUse.BRANCH and site.order == "relaxed"
         observation = _Observation(sequence.length, level, orders_strong=not is_swap, is_ticket=is_ticket, time=time)
         if site.order in _ACQUIRES:
             self._acquire(knowledge, lane, sequence, observation, level)
@@ -510,6 +515,8 @@ class Synchronization:
         if taken.size:
             by_exchange = access.site.op == "exch"
             self._sections.take_lock(time, lanes[taken], id(shadow), cells[taken], old[taken], by_exchange=by_exchange)
+            if access.site.order in _ACQUIRES:
+                self._sections.fence(time, lanes[taken], SCOPE_LEVELS[access.site.scope])
 
     def _release_locks(
         self, access: Access, time: int, lanes: Array, cells: Array, shadow: Shadow, written: Array | None
@@ -607,7 +614,7 @@ class Synchronization:
 
     def _has_fence_since(self, lane: int, observation: _Observation) -> bool:
         """Return whether a fence has followed an observation, of any scope."""
-        return bool(self._fences) and int(self._fences[0].times[lane]) > observation.time
+        return int(self._acquire_times[lane]) > observation.time
 
     def _includes(self, clock: AcquiredClock | None, one: tuple[Array, Array, Array]) -> bool:
         return clock is not None and bool(clock.includes(one[1], one[2], self._threads_per_block)[0])

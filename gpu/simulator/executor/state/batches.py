@@ -177,7 +177,7 @@ def has_fences(function: ir.Function) -> bool:
     """Return whether a function has memory fences, or accesses that acquire or release."""
     return any(
         (isinstance(node, ir.Fence) and node.name.startswith("__threadfence"))
-        or (isinstance(node, ir.Atomic | ir.Element) and node.order in ("acquire", "release", "acq_rel"))
+        or (isinstance(node, ir.Atomic | ir.Element) and node.order not in (None, "weak", "volatile", "relaxed"))
         for node in walk(function.body)
     )
 

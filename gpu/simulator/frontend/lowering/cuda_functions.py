@@ -27,12 +27,17 @@ _REFUSED = {
 _ATOMIC_SCOPES: dict[str, ir.Scope] = {"": "device", "block": "block", "system": "system"}
 """The scopes of atomic functions by the suffix of their names."""
 
+_ORDERED = "__lockstep_"
+"""The prefix of strong accesses whose last argument is a memory order, as in `__lockstep_atomicAdd_block`."""
+
 
 def lower_builtin_call(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower a call of one of CUDA's functions."""
     name, arguments = cursor.spelling, cursor.arguments
     type = lower.type_of(cursor)
-    base, _, scope = name.partition("_") if name.startswith("atomic") else (name, "", "")
+    base, _, scope = name.removeprefix(_ORDERED).partition("_")
+    if name.startswith(_ORDERED) and base in ("load", "store"):
+        return _access_in_order(lower, cursor, arguments, _ATOMIC_SCOPES[scope])
     if base in ATOMICS and scope in _ATOMIC_SCOPES:
         return _atomic(lower, cursor, arguments, ATOMICS[base], _ATOMIC_SCOPES[scope])
     if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := cursor.constant) is not None:
@@ -195,8 +200,23 @@ def _atomic(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...], op: 
     place = ir.Element(element, pointer, None, get_reported_position(cursor))
     if isinstance(pointer, ir.Offset):
         place = replace(place, pointer=pointer.pointer, index=pointer.index, rows=pointer.rows)
+    *operands, last = arguments[1:]
+    if cursor.spelling.startswith(_ORDERED):
+        values = tuple(lower.convert(argument, element) for argument in operands)
+        return ir.Atomic(element, op, place, values, scope=scope, order=lower.value(last))
     values = tuple(lower.convert(argument, element) for argument in arguments[1:])
     return ir.Atomic(element, op, place, values, scope=scope)
+
+
+def _access_in_order(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...], scope: ir.Scope) -> ir.Expression:
+    """Lower a strong load or store with a memory order."""
+    pointer, order = lower.value(arguments[0]), lower.value(arguments[-1])
+    assert isinstance(pointer.type, Pointer)
+    element = pointer.type.element
+    place = ir.Element(element, pointer, None, get_reported_position(cursor), volatile=True, order=order, scope=scope)
+    if len(arguments) == 2:
+        return ir.Load(element, place)
+    return ir.Assign(element, place, lower.convert(arguments[1], element))
 
 
 def is_explicit(argument: Cursor) -> bool:

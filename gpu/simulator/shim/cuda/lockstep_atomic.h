@@ -1,5 +1,5 @@
-// cuda::atomic and cuda::atomic_ref in terms of CUDA's atomics, and of the compiler's in host code. A load is volatile: a
-// strong read, which does not race with atomics. What an operation orders is ordered by fences.
+// cuda::atomic and cuda::atomic_ref: in device code by the simulator's accesses with a scope and a memory order, in host
+// code by the compiler's.
 #pragma once
 #include <cuda/lockstep_scopes.h>
 
@@ -45,50 +45,93 @@ struct lockstep_bits {
     LOCKSTEP_API static LockstepT value(Word bits) { return Both(bits).value; }
 };
 
-template <thread_scope Scope>
-LOCKSTEP_API inline void lockstep_fence() {
 #ifdef __CUDA_ARCH__
-    if constexpr (Scope == thread_scope_block) {
+// Strong accesses of block or device scope with a memory order.
+#define LOCKSTEP_ORDERED_ATOMIC(name)                                                                                  \
+    template <typename Word>                                                                                           \
+    __device__ Word __lockstep_##name(Word *place, Word value, memory_order order);                                    \
+    template <typename Word>                                                                                           \
+    __device__ Word __lockstep_##name##_block(Word *place, Word value, memory_order order);
+LOCKSTEP_ORDERED_ATOMIC(atomicAdd)
+LOCKSTEP_ORDERED_ATOMIC(atomicAnd)
+LOCKSTEP_ORDERED_ATOMIC(atomicOr)
+LOCKSTEP_ORDERED_ATOMIC(atomicXor)
+LOCKSTEP_ORDERED_ATOMIC(atomicMin)
+LOCKSTEP_ORDERED_ATOMIC(atomicMax)
+LOCKSTEP_ORDERED_ATOMIC(atomicExch)
+#undef LOCKSTEP_ORDERED_ATOMIC
+#define LOCKSTEP_ORDERED_ACCESSES(suffix)                                                                              \
+    template <typename Word>                                                                                           \
+    __device__ Word __lockstep_atomicCAS##suffix(Word *place, Word expected, Word desired, memory_order order);        \
+    template <typename Word>                                                                                           \
+    __device__ Word __lockstep_load##suffix(const Word *place, memory_order order);                                    \
+    template <typename Word>                                                                                           \
+    __device__ void __lockstep_store##suffix(Word *place, Word value, memory_order order);
+LOCKSTEP_ORDERED_ACCESSES()
+LOCKSTEP_ORDERED_ACCESSES(_block)
+#undef LOCKSTEP_ORDERED_ACCESSES
+#endif
+
+template <thread_scope Scope>
+LOCKSTEP_API inline void lockstep_fence(memory_order order) {
+#ifdef __CUDA_ARCH__
+    if (Scope == thread_scope_thread || order == memory_order_relaxed) return;
+    if (order == memory_order_release) {
+        if constexpr (Scope == thread_scope_block) {
+            asm volatile("fence.release.cta;" ::: "memory");
+        } else {
+            asm volatile("fence.release.gpu;" ::: "memory");
+        }
+    } else if (order < memory_order_release) {
+        if constexpr (Scope == thread_scope_block) {
+            asm volatile("fence.acquire.cta;" ::: "memory");
+        } else {
+            asm volatile("fence.acquire.gpu;" ::: "memory");
+        }
+    } else if constexpr (Scope == thread_scope_block) {
         __threadfence_block();
     } else if constexpr (Scope == thread_scope_device) {
         __threadfence();
-    } else if constexpr (Scope == thread_scope_system) {
+    } else {
         __threadfence_system();
     }
 #else
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }
+// As in PTX, a sequentially consistent access is a fence before one that acquires and releases.
 template <thread_scope Scope>
 LOCKSTEP_API inline void lockstep_before(memory_order order) {
-    if (order >= memory_order_release) lockstep_fence<Scope>();
+    if (order == memory_order_seq_cst) lockstep_fence<Scope>(order);
 }
-template <thread_scope Scope>
-LOCKSTEP_API inline void lockstep_behind(memory_order order) {
-    if (order != memory_order_relaxed && order != memory_order_release) lockstep_fence<Scope>();
+// As in PTX, a compare-and-swap has one order for success and failure.
+LOCKSTEP_API inline memory_order lockstep_stronger(memory_order order, memory_order failure) {
+    if (order == memory_order_release && failure != memory_order_relaxed) return memory_order_acq_rel;
+    return order < failure ? failure : order;
 }
 
 // The operation of the scope of a block, or of the device.
-#define LOCKSTEP_SCOPED(name, ...) (Scope == thread_scope_block ? name##_block(__VA_ARGS__) : name(__VA_ARGS__))
+#define LOCKSTEP_SCOPED(name, ...)                                                                                     \
+    (Scope == thread_scope_block ? __lockstep_##name##_block(__VA_ARGS__) : __lockstep_##name(__VA_ARGS__))
 
 // Returns what was there, which is `expected` where it was replaced.
 template <thread_scope Scope, typename Word>
-LOCKSTEP_API inline Word lockstep_compare_exchange(Word *place, Word expected, Word desired) {
+LOCKSTEP_API inline Word lockstep_compare_exchange(Word *place, Word expected, Word desired, memory_order order) {
 #ifdef __CUDA_ARCH__
     if constexpr (sizeof(Word) == 1) {
         // The word that the byte is in; another byte of it may change meanwhile.
         unsigned int byte = (size_t)place & 3, shift = 8 * byte;
         unsigned int *word = (unsigned int *)(place - byte), mask = 0xffu << shift;
-        unsigned int known = LOCKSTEP_SCOPED(atomicOr, word, 0u);
+        unsigned int known = LOCKSTEP_SCOPED(load, word, order);
         while ((known & mask) >> shift == expected) {
             unsigned int changed = (known & ~mask) | (unsigned int)desired << shift;
-            unsigned int found = LOCKSTEP_SCOPED(atomicCAS, word, known, changed);
+            unsigned int found = LOCKSTEP_SCOPED(atomicCAS, word, known, changed, order);
             if (found == known) break;
             known = found;
         }
         return (Word)((known & mask) >> shift);
     } else {
-        return LOCKSTEP_SCOPED(atomicCAS, place, expected, desired);
+        return LOCKSTEP_SCOPED(atomicCAS, place, expected, desired, order);
     }
 #else
     __atomic_compare_exchange_n(place, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -100,26 +143,14 @@ LOCKSTEP_API inline Word lockstep_compare_exchange(Word *place, Word expected, W
 __device__ void __lockstep_warps_in_turn();
 #endif
 template <thread_scope Scope, typename LockstepT>
-LOCKSTEP_API inline LockstepT lockstep_load(const LockstepT *place) {
+LOCKSTEP_API inline LockstepT lockstep_load(const LockstepT *place, memory_order order) {
     using Bits = lockstep_bits<LockstepT>;
 #ifdef __CUDA_ARCH__
     if constexpr (Scope == thread_scope_block) __lockstep_warps_in_turn();
-    typename Bits::Word bits;
-    if constexpr (sizeof(LockstepT) == 8 && Scope == thread_scope_block) {
-        asm volatile("ld.relaxed.cta.b64 %0, [%1];" : "=l"(bits) : "l"(place) : "memory");
-        return Bits::value(bits);
-    } else if constexpr (sizeof(LockstepT) == 8) {
-        asm volatile("ld.relaxed.gpu.b64 %0, [%1];" : "=l"(bits) : "l"(place) : "memory");
-        return Bits::value(bits);
-    } else if constexpr (sizeof(LockstepT) == 4 && Scope == thread_scope_block) {
-        asm volatile("ld.relaxed.cta.b32 %0, [%1];" : "=r"(bits) : "l"(place) : "memory");
-        return Bits::value(bits);
-    } else if constexpr (sizeof(LockstepT) == 4) {
-        asm volatile("ld.relaxed.gpu.b32 %0, [%1];" : "=r"(bits) : "l"(place) : "memory");
-        return Bits::value(bits);
-    }
-#endif
+    return Bits::value(LOCKSTEP_SCOPED(load, (const typename Bits::Word *)place, order));
+#else
     return Bits::value(*(const volatile typename Bits::Word *)place);
+#endif
 }
 // The operations by their signs: < and > have the lesser and the greater, = has the new value.
 template <char Op, typename LockstepT, typename LockstepU>
@@ -142,79 +173,69 @@ LOCKSTEP_API inline LockstepT lockstep_combined(LockstepT old, LockstepU value) 
 }
 // What CUDA has no atomic for, and all in host code: tried until nobody else has changed it.
 template <char Op, thread_scope Scope, typename LockstepT, typename LockstepU>
-LOCKSTEP_API inline LockstepT lockstep_tried(LockstepT *place, LockstepU value) {
+LOCKSTEP_API inline LockstepT lockstep_tried(LockstepT *place, LockstepU value, memory_order order) {
     using Bits = lockstep_bits<LockstepT>;
     using Word = typename Bits::Word;
     Word known = 0;
     while (true) {
         Word wanted = Bits::of(lockstep_combined<Op>(Bits::value(known), value));
-        Word found = lockstep_compare_exchange<Scope>((Word *)place, known, wanted);
+        Word found = lockstep_compare_exchange<Scope>((Word *)place, known, wanted, order);
         if (found == known) return Bits::value(known);
         known = found;
     }
 }
 #ifdef __CUDA_ARCH__
 template <char Op, thread_scope Scope, typename Word>
-__device__ inline Word lockstep_counted(Word *place, Word value) {
+__device__ inline Word lockstep_counted(Word *place, Word value, memory_order order) {
     if constexpr (Op == '+') {
-        return LOCKSTEP_SCOPED(atomicAdd, place, value);
+        return LOCKSTEP_SCOPED(atomicAdd, place, value, order);
     } else if constexpr (Op == '&') {
-        return LOCKSTEP_SCOPED(atomicAnd, place, value);
+        return LOCKSTEP_SCOPED(atomicAnd, place, value, order);
     } else if constexpr (Op == '|') {
-        return LOCKSTEP_SCOPED(atomicOr, place, value);
+        return LOCKSTEP_SCOPED(atomicOr, place, value, order);
     } else if constexpr (Op == '^') {
-        return LOCKSTEP_SCOPED(atomicXor, place, value);
+        return LOCKSTEP_SCOPED(atomicXor, place, value, order);
     } else if constexpr (Op == '<') {
-        return LOCKSTEP_SCOPED(atomicMin, place, value);
+        return LOCKSTEP_SCOPED(atomicMin, place, value, order);
     } else {
-        return LOCKSTEP_SCOPED(atomicMax, place, value);
+        return LOCKSTEP_SCOPED(atomicMax, place, value, order);
     }
 }
 template <char Op, thread_scope Scope, typename LockstepT, typename LockstepU>
-__device__ inline LockstepT lockstep_fetch(LockstepT *place, LockstepU value) {
+__device__ inline LockstepT lockstep_fetch(LockstepT *place, LockstepU value, memory_order order) {
     using Bits = lockstep_bits<LockstepT>;
     using Word = typename Bits::Word;
     if constexpr (Op == '=' && sizeof(LockstepT) >= 4) {
-        return Bits::value(LOCKSTEP_SCOPED(atomicExch, (Word *)place, Bits::of(value)));
+        return Bits::value(LOCKSTEP_SCOPED(atomicExch, (Word *)place, Bits::of(value), order));
     } else if constexpr (Op == '+' && (::std::is_same_v<LockstepT, float> || ::std::is_same_v<LockstepT, double>)) {
-        return LOCKSTEP_SCOPED(atomicAdd, place, value);
+        return LOCKSTEP_SCOPED(atomicAdd, place, value, order);
     } else if constexpr (Op == '+' && ::std::is_pointer_v<LockstepT>) {
-        return (LockstepT)LOCKSTEP_SCOPED(atomicAdd, (Word *)place, (Word)(value * (ptrdiff_t)sizeof(**place)));
+        return (LockstepT)LOCKSTEP_SCOPED(atomicAdd, (Word *)place, (Word)(value * (ptrdiff_t)sizeof(**place)), order);
     } else if constexpr (::std::is_integral_v<LockstepT> && Op != '=' && sizeof(LockstepT) >= 4) {
         if constexpr ((Op == '<' || Op == '>') && ::std::is_signed_v<LockstepT>) {
             using Integer = typename lockstep_word<sizeof(LockstepT)>::integer;
-            return (LockstepT)lockstep_counted<Op, Scope>((Integer *)place, (Integer)value);
+            return (LockstepT)lockstep_counted<Op, Scope>((Integer *)place, (Integer)value, order);
         } else {
-            return (LockstepT)lockstep_counted<Op, Scope>((Word *)place, (Word)value);
+            return (LockstepT)lockstep_counted<Op, Scope>((Word *)place, (Word)value, order);
         }
     } else {
-        return lockstep_tried<Op, Scope>(place, value);
+        return lockstep_tried<Op, Scope>(place, value, order);
     }
 }
 // A store is not an exchange: it ends the release sequence at its place.
 template <thread_scope Scope, typename LockstepT>
-__device__ inline void lockstep_store(LockstepT *place, LockstepT value) {
-    auto bits = lockstep_bits<LockstepT>::of(value);
-    if constexpr (sizeof(LockstepT) == 8 && Scope == thread_scope_block) {
-        asm volatile("st.relaxed.cta.b64 [%0], %1;" ::"l"(place), "l"(bits) : "memory");
-    } else if constexpr (sizeof(LockstepT) == 8) {
-        asm volatile("st.relaxed.gpu.b64 [%0], %1;" ::"l"(place), "l"(bits) : "memory");
-    } else if constexpr (sizeof(LockstepT) == 4 && Scope == thread_scope_block) {
-        asm volatile("st.relaxed.cta.b32 [%0], %1;" ::"l"(place), "r"(bits) : "memory");
-    } else if constexpr (sizeof(LockstepT) == 4) {
-        asm volatile("st.relaxed.gpu.b32 [%0], %1;" ::"l"(place), "r"(bits) : "memory");
-    } else {
-        lockstep_tried<'=', Scope>(place, value);
-    }
+__device__ inline void lockstep_store(LockstepT *place, LockstepT value, memory_order order) {
+    using Bits = lockstep_bits<LockstepT>;
+    LOCKSTEP_SCOPED(store, (typename Bits::Word *)place, Bits::of(value), order);
 }
 #else
 template <char Op, thread_scope Scope, typename LockstepT, typename LockstepU>
-inline LockstepT lockstep_fetch(LockstepT *place, LockstepU value) {
-    return lockstep_tried<Op, Scope>(place, value);
+inline LockstepT lockstep_fetch(LockstepT *place, LockstepU value, memory_order order) {
+    return lockstep_tried<Op, Scope>(place, value, order);
 }
 template <thread_scope Scope, typename LockstepT>
-inline void lockstep_store(LockstepT *place, LockstepT value) {
-    lockstep_tried<'=', Scope>(place, value);
+inline void lockstep_store(LockstepT *place, LockstepT value, memory_order order) {
+    lockstep_tried<'=', Scope>(place, value, order);
 }
 #endif
 
@@ -239,23 +260,20 @@ class lockstep_atomic {
     LOCKSTEP_API bool is_lock_free() const { return true; }
 
     LOCKSTEP_API LockstepT load(memory_order order = memory_order_seq_cst) const {
-        if (order == memory_order_seq_cst) lockstep_fence<Scope>();
-        LockstepT found = lockstep_load<Scope>(at());
-        lockstep_behind<Scope>(order);
-        return found;
+        lockstep_before<Scope>(order);
+        return lockstep_load<Scope>(at(), order);
     }
     LOCKSTEP_API void store(LockstepT value, memory_order order = memory_order_seq_cst) const {
         lockstep_before<Scope>(order);
-        lockstep_store<Scope>(at(), value);
-        if (order == memory_order_seq_cst) lockstep_fence<Scope>();
+        lockstep_store<Scope>(at(), value, order);
     }
     LOCKSTEP_API bool compare_exchange_strong(LockstepT &expected, LockstepT desired, memory_order order,
                                               memory_order failure) const {
         using Bits = lockstep_bits<LockstepT>;
+        order = lockstep_stronger(order, failure);
         auto wanted = Bits::of(expected);
         lockstep_before<Scope>(order);
-        auto found = lockstep_compare_exchange<Scope>((typename Bits::Word *)at(), wanted, Bits::of(desired));
-        lockstep_behind<Scope>(found == wanted ? order : failure);
+        auto found = lockstep_compare_exchange<Scope>((typename Bits::Word *)at(), wanted, Bits::of(desired), order);
         if (found == wanted) return true;
         expected = Bits::value(found);
         return false;
@@ -275,18 +293,16 @@ class lockstep_atomic {
 #define LOCKSTEP_ATOMIC_MEMBER(name, LockstepU, ...)                                                                   \
     LOCKSTEP_API LockstepT name(LockstepU value, memory_order order = memory_order_seq_cst) const {                    \
         lockstep_before<Scope>(order);                                                                                 \
-        LockstepT found = __VA_ARGS__;                                                                                 \
-        lockstep_behind<Scope>(order);                                                                                 \
-        return found;                                                                                                  \
+        return __VA_ARGS__;                                                                                            \
     }
-    LOCKSTEP_ATOMIC_MEMBER(exchange, LockstepT, lockstep_fetch<'=', Scope>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_add, difference_type, lockstep_fetch<'+', Scope>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_sub, difference_type, lockstep_fetch<'+', Scope>(at(), (difference_type)-value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_and, LockstepT, lockstep_fetch<'&', Scope>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_or, LockstepT, lockstep_fetch<'|', Scope>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_xor, LockstepT, lockstep_fetch<'^', Scope>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_min, LockstepT, lockstep_fetch<'<', Scope>(at(), value))
-    LOCKSTEP_ATOMIC_MEMBER(fetch_max, LockstepT, lockstep_fetch<'>', Scope>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(exchange, LockstepT, lockstep_fetch<'=', Scope>(at(), value, order))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_add, difference_type, lockstep_fetch<'+', Scope>(at(), value, order))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_sub, difference_type, lockstep_fetch<'+', Scope>(at(), (difference_type)-value, order))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_and, LockstepT, lockstep_fetch<'&', Scope>(at(), value, order))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_or, LockstepT, lockstep_fetch<'|', Scope>(at(), value, order))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_xor, LockstepT, lockstep_fetch<'^', Scope>(at(), value, order))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_min, LockstepT, lockstep_fetch<'<', Scope>(at(), value, order))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_max, LockstepT, lockstep_fetch<'>', Scope>(at(), value, order))
 #undef LOCKSTEP_ATOMIC_MEMBER
 
     LOCKSTEP_API operator LockstepT() const { return load(); }
@@ -344,13 +360,12 @@ class atomic_ref : public lockstep_atomic<atomic_ref<LockstepT, Scope>, Lockstep
 };
 
 LOCKSTEP_API inline void atomic_thread_fence(memory_order order, thread_scope scope = thread_scope_system) {
-    if (order == memory_order_relaxed) return;
     if (scope == thread_scope_block) {
-        lockstep_fence<thread_scope_block>();
+        lockstep_fence<thread_scope_block>(order);
     } else if (scope == thread_scope_device) {
-        lockstep_fence<thread_scope_device>();
+        lockstep_fence<thread_scope_device>(order);
     } else if (scope == thread_scope_system) {
-        lockstep_fence<thread_scope_system>();
+        lockstep_fence<thread_scope_system>(order);
     }
 }
 LOCKSTEP_API inline void atomic_signal_fence(memory_order) {}
