@@ -267,7 +267,7 @@ class PointerValue:
             if misaligned is not None:
                 raise self._misaligned_error(batch, misaligned, size, site)
         elif self.offset == 0:
-            return self.memory, 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
+            return self.memory, 0 if index is None else _to_signed(index)
         else:
             first, rest = divmod(self.offset, size)
             if rest:
@@ -333,6 +333,13 @@ class PointerValue:
         """
         memory, element = self._find_element(batch, None, size, mask, site)
         return observed_memory(memory), element
+
+
+def _to_signed(index: Any) -> Any:
+    """Return an index as a signed number: NumPy would make float64 of the sum of a size_t and a block's first index."""
+    if not isinstance(index, np.ndarray):
+        return int(index)
+    return index.view(np.int64) if index.dtype == np.uint64 else index
 
 
 @contextmanager

@@ -156,3 +156,21 @@ def test_a_failed_access_is_saved_and_a_wrong_one_is_rejected(tmp_path: Path) ->
         findings = (replace(trace.findings[-1], access=wrong),)
         with pytest.raises(ValueError, match="failed access"):
             validate_trace(replace(trace.data, launch=replace(trace.data.launch, findings=findings)))
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_shared_memory_with_an_index_of_64_unsigned_bits_is_recorded(blocks: int) -> None:
+    text = """__global__ void k(int *out) {
+        __shared__ int s[8];
+        size_t i = threadIdx.x;
+        s[i] = (int)i;
+        __syncthreads();
+        atomicAdd(&s[7 - i], 10);
+        __syncthreads();
+        out[blockIdx.x * (size_t)blockDim.x + i] = s[i];
+    }"""
+    trace = SimulatedModule(text, Path("k.cu"), {}).trace(
+        "k", (blocks, 1, 1), (8, 1, 1), [np.zeros(32 * blocks, np.uint8)]
+    )
+    assert not trace.findings
+    assert trace.array("out", len(trace.events)).tolist() == [*range(10, 18)] * blocks
