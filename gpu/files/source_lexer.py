@@ -9,10 +9,11 @@ from typing import Any, AnyStr
 
 _PATTERN = (
     r"""//(?:[^\n\\]|\\.)*|/\*.*?(?:\*/|\Z)"""
-    r"""|R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"|"(?:[^"\\\n]|\\.)*(?:"|$)|'(?:(?<=u8')|(?<![0-9a-fA-F]'))(?:[^'\\\n]|\\.)*(?:'|$)"""
+    r"""|R"(?P<end>[^()\\\s]{0,16})\((?:.*?\)(?P=end)"|.*)|"(?:[^"\\\n]|\\.)*(?:"|$)|'(?:(?<=u8')|(?<![0-9a-fA-F]'))(?:[^'\\\n]|\\.)*(?:'|$)"""
 )
-"""A literal without its closing quote ends with the line, as in clang; a quote after a digit separates digits. Each
-alternative begins with a character, by which Python's search skips other text fast."""
+"""A literal without its closing quote ends with the line, as in clang, and a raw one with the text; a quote after a
+digit separates digits. Each alternative begins with a character, by which Python's search skips other text fast, and
+matches all that it has read, so that the search is linear."""
 _TOKENS: dict[type, Any] = {
     str: re.compile(_PATTERN, re.DOTALL | re.MULTILINE),
     bytes: re.compile(_PATTERN.encode(), re.DOTALL | re.MULTILINE),

@@ -270,8 +270,10 @@ class _Grader:
         """Compare the submission's modeled time with the reference solution's."""
         gpu, n = self._task.modeled_limit.get("gpu", DEFAULT_GPU), int(self._task.modeled_limit["n"])
         times = float(self._task.modeled_limit.get("times", 1.2))
+        # Without nvcc: a mark must not depend on what is installed, and a compiler would read the submission unchecked.
         submission_time, reference_time = (
-            model_stage(self._stage, text, GradingCase(n), gpu).time_us for text in (self._text, self._reference)
+            model_stage(self._stage, text, GradingCase(n), gpu, nvcc=False).time_us
+            for text in (self._text, self._reference)
         )
         return CounterLimit(
             f"microseconds on a modeled {gpu.upper()}", n, round(submission_time, 2), round(times * reference_time, 2)

@@ -180,7 +180,7 @@ def _model_scene(lesson: Lesson, recorded_scene: RecordedScene, question: Questi
     return model_pattern(pattern.variant(name), pattern.prepare_inputs({}, params, recorded_scene.seed), params, gpu)
 
 
-def model_stage(stage: Stage, text: str, case: GradingCase, gpu: str) -> ModeledRun:
+def model_stage(stage: Stage, text: str, case: GradingCase, gpu: str, *, nvcc: bool = True) -> ModeledRun:
     """Model a lesson's kernel on a GPU.
 
     Parameters
@@ -193,6 +193,8 @@ def model_stage(stage: Stage, text: str, case: GradingCase, gpu: str) -> Modeled
         The input.
     gpu : str
         The name of a GPU description, or a file with one.
+    nvcc : bool
+        Whether the timing model may use nvcc if it is installed.
 
     Raises
     ------
@@ -200,7 +202,7 @@ def model_stage(stage: Stage, text: str, case: GradingCase, gpu: str) -> Modeled
         As of `gpu.run.modeling.timing_model.model_pattern` and `Stage.run`.
     """
     description = find_gpu(gpu)
-    with closing(ModelingEngine(description)) as engine:
+    with closing(ModelingEngine(description, nvcc=nvcc)) as engine:
         engine.sources = {stage.file: text}
         stage.run(
             engine, stage.generate_inputs(case, stage.find_types(engine.build_simulated_module(stage.file))), case.n
