@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import re
+import secrets
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
@@ -15,10 +17,13 @@ from gpu.base.errors import InputError
 from gpu.cli.exit_codes import FAILED, OK
 from gpu.cli.report import format_json
 from gpu.files.file_access import check_target, format_path, replace_file
-from gpu.process.grader import GradedSubmission, find_ignored_files, find_submissions, grade_submissions
+from gpu.process.grader import GradedSubmission, grade_submissions
+from gpu.process.submission_files import find_submissions
 
 _MAX_OTHERS = 10
 """Most files listed that are not submissions."""
+_FORMULA_START = re.compile(r"((?:^|[;\t\r\n])\s*)(?=[=+\-@＝＋－＠])")
+"""Where a spreadsheet would read a formula: at the beginning of a cell, or behind another separator of cells."""
 _COLUMNS = ("submission", "accepted", "verdict", "smallest input", "lines", "limits", "report")
 
 
@@ -30,8 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--seed",
         metavar="N",
         type=int,
-        default=0,
-        help="seed of hidden inputs; a seed always gives the same verdict (default: 0)",
+        help="seed of hidden inputs; a seed always gives the same verdict (default: a random seed, which is printed)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--junit", metavar="FILE", help="write a JUnit XML report, which CI services show")
@@ -43,34 +47,55 @@ def run(options: argparse.Namespace) -> int:
     lesson, task = _find_task(options.task)
     for target in filter(None, (options.junit, options.csv)):
         check_target(target)
-    paths = find_submissions(options.submissions)
-    graded = []
-    for each in grade_submissions(lesson, task, paths, seed=options.seed):
-        graded.append(each)
-        if not options.json:
-            print(_format_graded(each), flush=True)
-    accepted, others = sum(each.accepted for each in graded), find_ignored_files(options.submissions)
+    files = find_submissions(options.submissions)
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    graded: list[GradedSubmission] = []
+    try:
+        with closing(grade_submissions(lesson, task, files.paths, seed=seed)) as results:
+            for each in results:
+                graded.append(each)
+                _write_reports(options, graded)
+                if not options.json:
+                    print(_format_graded(each), flush=True)
+    except (KeyboardInterrupt, InputError):
+        if graded:
+            _print_summary(options, graded, seed, files.ignored)
+        raise
+    _print_summary(options, graded, seed, files.ignored)
+    return OK if all(each.accepted for each in graded) else FAILED
+
+
+def _print_summary(
+    options: argparse.Namespace, graded: Sequence[GradedSubmission], seed: int, ignored: Sequence[str]
+) -> None:
+    accepted, failed = sum(each.accepted for each in graded), sum(not each.graded for each in graded)
     if options.json:
+        submissions = [asdict(each) for each in graded]
         print(
             format_json(
                 {
                     "task": options.task,
+                    "seed": seed,
                     "accepted": accepted,
-                    "submissions": [asdict(each) for each in graded],
-                    "left_out": others,
+                    "submissions": submissions,
+                    "left_out": list(ignored),
                 }
             )
         )
-    else:
-        print(f"{accepted} of {len(graded)} accepted.")
-        if others:
-            more = f" and {len(others) - _MAX_OTHERS} more" if len(others) > _MAX_OTHERS else ""
-            print(f"Not graded: {', '.join(others[:_MAX_OTHERS])}{more}. The names do not end in .cu.")
+        return
+    print(f"{accepted} of {len(graded)} accepted{f', {failed} not graded' if failed else ''}.")
+    print(f"Seed of the hidden inputs: {seed}; --seed {seed} gives the same verdicts.")
+    if ignored:
+        more = f" and {len(ignored) - _MAX_OTHERS} more" if len(ignored) > _MAX_OTHERS else ""
+        print(f"Not graded: {', '.join(ignored[:_MAX_OTHERS])}{more}. The names do not end in .cu.")
+
+
+def _write_reports(options: argparse.Namespace, graded: Sequence[GradedSubmission]) -> None:
+    """Write the report files with the results so far, which remain however the command ends."""
     if options.junit:
         _write_text(options.junit, format_junit(options.task, graded))
     if options.csv:
         _write_text(options.csv, format_csv(graded))
-    return OK if accepted == len(graded) else FAILED
 
 
 def _find_task(text: str) -> tuple[Path, str]:
@@ -106,16 +131,21 @@ def format_csv(graded: Sequence[GradedSubmission]) -> str:
         limits = "; ".join(f"{limit['counter']} {limit['counted']:g}/{limit['most']:g}"
                            for limit in judgment.get("limits", []))  # fmt: skip
         smallest = f"n = {case['n']}, {case['kind']}" if case else ""
-        row = (each.name, "yes" if each.accepted else "no", each.words, smallest,
+        accepted = "yes" if each.accepted else "no" if each.graded else "not graded"
+        row = (each.name, accepted, each.words, smallest,
                " ".join(map(str, lines)), limits, " ".join(each.sentences))  # fmt: skip
-        writer.writerow([f"'{cell}" if cell[:1] in ("=", "+", "-", "@") else cell for cell in row])
+        writer.writerow([_FORMULA_START.sub(r"\1'", cell) for cell in row])
     return text.getvalue()
 
 
 def format_junit(task: str, graded: Sequence[GradedSubmission]) -> str:
     """Return graded submissions as JUnit XML, one test case per submission."""
-    failures = sum(not each.accepted for each in graded)
-    head = f'<testsuite name={quoteattr(_replace_illegal(task))} tests="{len(graded)}" failures="{failures}">'
+    failures, errors = (
+        sum(not each.accepted and each.graded for each in graded),
+        sum(not each.graded for each in graded),
+    )
+    counts = f'tests="{len(graded)}" failures="{failures}" errors="{errors}"'
+    head = f"<testsuite name={quoteattr(_replace_illegal(task))} {counts}>"
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', head]
     for each in graded:
         name = (
@@ -124,10 +154,11 @@ def format_junit(task: str, graded: Sequence[GradedSubmission]) -> str:
         if each.accepted:
             lines.append(f"{name}/>")
             continue
+        kind = "failure" if each.graded else "error"
         detail = escape(_replace_illegal("\n".join(each.sentences)))
         lines += [
             f"{name}>",
-            f"    <failure message={quoteattr(_replace_illegal(each.words))}>{detail}</failure>",
+            f"    <{kind} message={quoteattr(_replace_illegal(each.words))}>{detail}</{kind}>",
             "  </testcase>",
         ]
     return "\n".join([*lines, "</testsuite>", ""])

@@ -24,7 +24,9 @@ _KINDS = (
 
 
 @contextlib.contextmanager
-def open_for_reading(path: str | os.PathLike[str], max_bytes: int | None = None) -> Iterator[IO[bytes]]:
+def open_for_reading(
+    path: str | os.PathLike[str], max_bytes: int | None = None, *, follows_links: bool = True
+) -> Iterator[IO[bytes]]:
     """Open a regular file for reading.
 
     A pipe, device or socket, which may block or never end, is refused before it is read.
@@ -34,6 +36,8 @@ def open_for_reading(path: str | os.PathLike[str], max_bytes: int | None = None)
     path : path-like
     max_bytes : int or None
         Most bytes that the file may have; None means no limit.
+    follows_links : bool
+        Whether the file may be a symbolic link: yes if the user named it, no if another person supplied it.
 
     Raises
     ------
@@ -42,8 +46,11 @@ def open_for_reading(path: str | os.PathLike[str], max_bytes: int | None = None)
     """
     name = format_path(path)
     with convert_os_errors(name, "read"):
-        # Links are followed, since the user named them. O_NONBLOCK avoids waiting for a pipe's writer.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        if not follows_links and Path(path).is_symlink():
+            raise InputError(f"{name} is a symbolic link, not a file.")
+        # O_NONBLOCK avoids waiting for a pipe's writer; with O_NOFOLLOW, a file replaced by a link is an error.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        handle = os.open(path, flags | (0 if follows_links else getattr(os, "O_NOFOLLOW", 0)))
         try:
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode):
@@ -69,9 +76,9 @@ def read_lines(file: IO[bytes], name: str, max_line_bytes: int) -> Iterator[tupl
         yield number, line
 
 
-def read_bytes(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+def read_bytes(path: str | os.PathLike[str], max_bytes: int, *, follows_links: bool = True) -> bytes:
     """Return the content of a regular file of at most `max_bytes` bytes; raise InputError if that is not possible."""
-    with open_for_reading(path, max_bytes) as file:
+    with open_for_reading(path, max_bytes, follows_links=follows_links) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(size + 1)  # read() allocates the requested size
         if len(data) > size:  # the file has grown

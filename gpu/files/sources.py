@@ -16,9 +16,9 @@ MAX_BYTES = 4 << 20
 """Bytes of the largest kernel file."""
 
 
-def read_source(path: Path) -> str:
+def read_source(path: Path, *, follows_links: bool = True) -> str:
     """Return a kernel file's text, from UTF-8 or Windows' UTF-16; raise InputError if it cannot be read."""
-    data = read_bytes(path, MAX_BYTES)
+    data = read_bytes(path, MAX_BYTES, follows_links=follows_links)
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
     return data.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 

@@ -6,22 +6,35 @@ It reads one line of JSON from its standard input, and writes one to its standar
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
+import re
 import sys
 import tempfile
+import threading
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu.base import resource_limits
 from gpu.base.errors import InputError
 from gpu.base.paths import ASSETS, ROOT
+from gpu.files.source_lexer import blank_comments
 from gpu.process.file_access import restrict_file_access
 from gpu.process.privileges import drop_privileges
 
+if TYPE_CHECKING:
+    from gpu.lessons.lesson import Lesson, Task
+
+_REASON_LENGTH = 300
 CPU_LIMIT_S = 30
 """Limit of a submission's CPU time."""
+
+_SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
+_DIRECTIVE = re.compile(r"^[ \t\v\f]*(?:#|%:|\?\?=)[ \t\v\f]*(include\w*|import|embed)\b[ \t]*([^\n]*)", re.MULTILINE)
+_HEADER = re.compile(r"<(?!/)(?!.*\.\.)[\w./]+>\s*")
+_PROBE = re.compile(r"\b__has_(?:include|embed)\w*")
 
 
 def main() -> None:
@@ -31,23 +44,58 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     submission = json.loads(sys.stdin.readline())
-    from gpu.lessons.grading import grade_submission
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    import gpu.lessons.grading  # noqa: F401  # before files are restricted
     from gpu.lessons.lesson_reader import preload_kernels, read_lesson
+    from gpu.simulator.frontend.clang.parsing import confine_includes
 
     lesson = preload_kernels(read_lesson(Path(submission["lesson"])))
     task = lesson.task(submission["task"])
     _restrict_process(submission["scratch"])
+    confine_includes(Path(submission["scratch"]))
     with resource_limits.limit_resources(None):
-        try:
-            judgment = grade_submission(lesson, task, submission["text"], seed=submission["seed"])
-            answer: dict[str, Any] = {"judgment": _json_value(asdict(judgment))}
-            answer["sentences"] = judgment.sentences
-        except InputError as error:
-            answer = {"error": error.message}
-        except MemoryError:
-            answer = {"memory": True}
+        answer = _grade(lesson, task, submission["text"], submission["seed"])
     json.dump(answer, output)
     output.close()
+
+
+def _grade(lesson: Lesson, task: Task, text: str, seed: int) -> dict[str, Any]:
+    """Return the judgment; or the lesson's error, why the submission is refused, or how the grader failed."""
+    from gpu.lessons.grading import grade_submission
+
+    try:
+        if reason := find_forbidden_include(text):
+            return {"forbidden": reason}
+        judgment = grade_submission(lesson, task, text, seed=seed)
+        return {"judgment": _json_value(asdict(judgment)), "sentences": judgment.sentences}
+    except InputError as error:
+        return {"error": error.message}
+    except MemoryError:
+        return {"memory": True}
+    except Exception as error:  # a defect of the grader must not count against the submission
+        logging.getLogger(__name__).exception("The grader failed.")
+        return {"failure": " ".join(f"{type(error).__name__}: {error}".split())[:_REASON_LENGTH]}
+
+
+def find_forbidden_include(text: str) -> str:
+    """Return which include a submission may not have, or "": only CUDA's own headers exist for the grader.
+
+    This is a message for students who include their own files; `confine_includes` is what protects files.
+    """
+    plain = blank_comments(_SPLICE.sub("", text))
+    for match in _DIRECTIVE.finditer(plain):
+        if match[1] != "include" or not _HEADER.fullmatch(match[2]):
+            line = match[0].strip()[:80]
+            return f"A submission may include only CUDA's headers, such as <cuda_runtime.h>: {line}"
+    if probe := _PROBE.search(plain):
+        return f"A submission must not test which files exist: {probe[0][:80]}"
+    return ""
+
+
+def _end_with_parent() -> None:
+    """End this process when standard input closes, which happens however the grader ends."""
+    os.read(0, 1)
+    os._exit(1)
 
 
 def _restrict_process(scratch: str) -> None:

@@ -11,7 +11,7 @@ from gpu.files.source_lexer import (
     find_launches,
     split_at_commas,
 )
-from gpu.process.grader import _find_forbidden_include
+from gpu.process.submission import find_forbidden_include
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def test_commas_within_brackets_do_not_split() -> None:
 
 @pytest.mark.parametrize("quoted", ['"/*"', "'/*'", '#error "/*', 'R"(/*)"'])
 def test_a_quoted_comment_hides_no_include_from_the_grader(quoted: str) -> None:
-    assert _find_forbidden_include(f'{quoted}\n#include "/etc/passwd"\n// "*/"')
-    assert not _find_forbidden_include('/* #include "x.h" */ // "\n#include <cuda_runtime.h>\n')
+    assert find_forbidden_include(f'{quoted}\n#include "/etc/passwd"\n// "*/"')
+    assert not find_forbidden_include('/* #include "x.h" */ // "\n#include <cuda_runtime.h>\n')

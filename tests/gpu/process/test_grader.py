@@ -13,7 +13,8 @@ import pytest
 
 from gpu.base.errors import InputError
 from gpu.cli import main as cli
-from gpu.process.grader import find_submissions, grade_submissions
+from gpu.process.grader import grade_submissions
+from gpu.process.submission_files import find_submissions
 from tests.gpu.cli.no_desktop import NO_WINDOW
 from tests.gpu.lessons.lesson_folder import KERNEL, TASK, write_lesson
 

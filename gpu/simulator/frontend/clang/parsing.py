@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,6 +73,27 @@ _EXCERPT_LENGTH = 160
 """The most characters of a source line that an excerpt shows."""
 
 
+_confinement: list[str] = []
+"""Clang's arguments that hide files from it; see `confine_includes`."""
+
+
+def confine_includes(folder: Path) -> None:
+    """Hide from clang, in this process, all files but the simulator's headers; another include is an empty file.
+
+    Whatever the spelling, neither an include nor a test whether a file exists reaches another file.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder for a file that lists the visible folders.
+    """
+    visible = {"type": "directory-remap", "name": str(SHIM), "external-contents": str(SHIM)}
+    overlay = folder / "visible_files.yaml"
+    description = {"version": 0, "redirecting-with": "redirect-only", "roots": [visible]}
+    overlay.write_text(json.dumps(description), "utf-8")
+    _confinement[:] = ["-ivfsoverlay", str(overlay)]
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """An error or a warning of clang, with its source line and a caret, and the option that enables it.
@@ -132,10 +154,12 @@ def parse(
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING_INCLUDE_FOLDER)]
-    check_includes(text, path, include_dirs)
-    # A file with a cached preamble cannot also use the precompiled header.
-    header = UNCOMPILED_HEADER if is_reparse else get_precompiled_header(_ARGUMENTS)
-    arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders]
+    if not _confinement:
+        check_includes(text, path, include_dirs)
+    # A file with a cached preamble cannot also use the precompiled header, which is in a hidden folder, too.
+    without_header = is_reparse or bool(_confinement)
+    header = UNCOMPILED_HEADER if without_header else get_precompiled_header(_ARGUMENTS)
+    arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders, *_confinement]
     files = {str(path): text}
     edits: dict[str, SourceMap] = {}
     while True:
@@ -163,8 +187,8 @@ def parse(
         for name in launching:
             files[name], edits[name] = rewrite_launches(_read_text(name, files))
         with_launches = (*_ARGUMENTS, "-DLOCKSTEP_CHILD_LAUNCHES")
-        header = UNCOMPILED_HEADER if is_reparse else get_precompiled_header(with_launches)
-        arguments = [*with_launches, *header.arguments, *macros, *folders]
+        header = UNCOMPILED_HEADER if without_header else get_precompiled_header(with_launches)
+        arguments = [*with_launches, *header.arguments, *macros, *folders, *_confinement]
 
 
 def _missing_template_keywords(
