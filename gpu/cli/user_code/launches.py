@@ -31,19 +31,20 @@ def format_summary(journal: Journal) -> Iterator[str]:
     count = f"{len(entries):,} launch{'' if len(entries) == 1 else 'es'}"
     spent = sum(entry.simulated_ms for entry in entries)
     head = f"lockstep: {count} on the simulator, {spent:,.0f} ms of this processor's time"
-    findings_by_launch = _distinct_findings(entries)
+    findings_by_launch = find_distinct_findings(entries)
     if not journal.checked and journal.trace_folder is None:
         more = f"; {len(findings_by_launch)} ended with an error" if findings_by_launch else ""
         yield f"{head}{more}. --check looks for races and other errors, and counts the work of each launch."
     else:
         yield f"{head}; {len(findings_by_launch) or 'no'} finding{'' if len(findings_by_launch) == 1 else 's'}."
         yield from _format_table(entries)
-    yield from _format_findings(journal, findings_by_launch)
+    yield from format_findings(journal, findings_by_launch)
     if journal.trace_folder is not None:
         yield f"Recorded in {journal.trace_folder}: open the files in the window."
 
 
-def _format_findings(journal: Journal, findings_by_launch: Sequence[tuple[LaunchEntry, Finding]]) -> Iterator[str]:
+def format_findings(journal: Journal, findings_by_launch: Sequence[tuple[LaunchEntry, Finding]]) -> Iterator[str]:
+    """Yield the lines of findings with their kernels and source lines, up to a limit."""
     from gpu.cli.findings import format_finding
     from gpu.files.sources import SourceLines
 
@@ -55,7 +56,7 @@ def _format_findings(journal: Journal, findings_by_launch: Sequence[tuple[Launch
         yield f"\nand {len(findings_by_launch) - _MAX_LINES:,} more, which --report contains"
 
 
-def _distinct_findings(entries: Sequence[LaunchEntry]) -> list[tuple[LaunchEntry, Finding]]:
+def find_distinct_findings(entries: Sequence[LaunchEntry]) -> list[tuple[LaunchEntry, Finding]]:
     """Return each distinct finding with its first launch; findings with equal source text and lines are merged."""
     first: dict[tuple[object, ...], tuple[LaunchEntry, Finding]] = {}
     for entry in entries:

@@ -1,0 +1,37 @@
+"""Plugin of pytest: `pytest --lockstep` runs tests that use PyCUDA on the simulator, with its checkers."""
+
+from __future__ import annotations
+
+import pytest
+
+import lockstep
+
+_MARKER = "lockstep_hardware"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("lockstep").addoption(
+        "--lockstep",
+        action="store_true",
+        help="run PyCUDA's kernels on Lockstep's simulator; a race or another finding fails its test",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"{_MARKER}: needs a real GPU, so it is skipped with --lockstep")
+    if config.getoption("--lockstep"):
+        lockstep.add_app_to_path()
+        from gpu.base.errors import LockstepError
+        from gpu.cli.user_code.launch_checks import LaunchChecks
+
+        try:
+            config.pluginmanager.register(LaunchChecks())
+        except LockstepError as error:
+            raise pytest.UsageError(f"{error.message} {error.advice}".rstrip()) from None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--lockstep"):
+        for item in items:
+            if item.get_closest_marker(_MARKER):
+                item.add_marker(pytest.mark.skip(reason="needs a real GPU"))
