@@ -10,6 +10,7 @@ _MARKER = "lockstep_hardware"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option --lockstep."""
     parser.getgroup("lockstep").addoption(
         "--lockstep",
         action="store_true",
@@ -18,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Put the simulator in PyCUDA's place, before a test module imports it."""
     config.addinivalue_line("markers", f"{_MARKER}: needs a real GPU, so it is skipped with --lockstep")
     if config.getoption("--lockstep"):
         lockstep.add_app_to_path()
@@ -31,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip the tests that need a real GPU."""
     if config.getoption("--lockstep"):
         for item in items:
             if item.get_closest_marker(_MARKER):
