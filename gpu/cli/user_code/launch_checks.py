@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 
 import pytest
 
-from gpu.base.errors import InputError
 from gpu.cli.user_code.launches import find_distinct_findings, format_findings
 from gpu.hosts.driver.journal import Journal, set_current_journal
 from gpu.hosts.pycuda import driver
@@ -17,13 +17,12 @@ class LaunchChecks:
 
     Raises
     ------
-    InputError
-        PyCUDA's Python files are missing.
+    EngineUnavailableError
+        PyCUDA's Python files are missing and cannot be fetched.
     """
 
     def __init__(self) -> None:
-        if reason := driver.explain_unavailable():
-            raise InputError(reason)
+        driver.fetch_missing_files(lambda line: print(line, file=sys.stderr, flush=True))
         self._journal = Journal(checked=True)
         self._reported = 0
         set_current_journal(self._journal)

@@ -1,0 +1,7 @@
+// thrust::complex.
+#pragma once
+#include <lockstep/complex.h>
+
+namespace thrust {
+LOCKSTEP_COMPLEX_NAMES
+}
