@@ -38,6 +38,7 @@ PLACEHOLDERS = {
     "SCRIPT.py": "script.py",
     "TASK FILES...": "01-threads-and-indices/add submissions/",
     "ARGS...": "1 2",
+    "PATHS...": "src",
     "PATTERN": "reduction",
     "IMAGE": "assets/images/night-sky.pgm",
     "COMMAND": "run",
@@ -61,6 +62,10 @@ int main() {
     return last != 31;
 }
 """
+KERNEL = """\
+// lockstep: simulate fill --grid 1 --block 32 --arg zeros:32
+__global__ void fill(int *values) { values[threadIdx.x] = 1; }
+"""
 SCRIPT = """\
 import numpy
 import pycuda.autoinit
@@ -72,7 +77,7 @@ def test_sum():
 test_sum()
 """
 
-NAMED = [["simulate"], ["program"], ["pycuda"], ["model"], ["grade"], ["run"], ["tour"]]
+NAMED = [["simulate"], ["program"], ["pycuda"], ["model"], ["grade"], ["run"], ["tour"], ["check"]]
 """Commands that require arguments."""
 OURS = re.compile(r"(?:\S*\bpython main\.py\b|lockstep(?![\w-])) *")
 OTHERS = re.compile(
@@ -188,6 +193,12 @@ def write_files(folder: Path, words: list[str]) -> None:
     for name, text in (("main.cu", PROGRAM), ("script.py", SCRIPT), ("test_mine.py", SCRIPT)):
         if name in words:
             (folder / name).write_text(text)
+    if words[:1] == ["check"]:
+        (folder / "src").mkdir()
+        (folder / "tests").mkdir()
+        (folder / "src" / "main.cu").write_text(PROGRAM)
+        (folder / "tests" / "kernels.cu").write_text(KERNEL)
+        (folder / "lockstep-baseline.json").write_text('{"version": 1, "findings": []}')
     lesson = folder / "my-lessons" / "turning"
     lesson.mkdir(parents=True)
     guide = (DOCS / "lessons.md").read_text("utf-8")
