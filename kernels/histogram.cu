@@ -110,7 +110,7 @@ extern "C" __global__ void histogram_interleaved(const PIXEL *image, unsigned in
         atomicAdd(&bins[blockIdx.y * bin_count + bin_of(plane[i], bin_count)], 1u);
 }
 
-// Idea: privatization. Atomics on shared memory take a few cycles and affect one block only; a block adds to the global
+// Idea: privatization. Atomics on shared memory take tens of cycles and affect one block only; a block adds to the global
 // bins once, at its end. Loops over bins allow more bins than threads. Limit: contention: atomics of a warp's lanes on
 // equal pixels are serialized.
 extern "C" __global__ void histogram_privatized(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
@@ -196,8 +196,8 @@ extern "C" __global__ void histogram_merge(const unsigned int *partial, unsigned
     bins[blockIdx.y * bin_count + bin] = sum;
 }
 
-// Idea: the texture unit has its own cache and path to memory. Image memory was once cached in no other way; today
-// loads are as fast, so this variant is for comparison. Limit: one fetch and one shared atomic per pixel.
+// Idea: the texture unit reads the pixels. Before Fermi only textures were cached; since Volta they share the L1 cache
+// with loads, so this variant is for comparison. Limit: one fetch and one shared atomic per pixel.
 extern "C" __global__ void histogram_texture(cudaTextureObject_t image, unsigned int *bins, int n, int bin_count) {
     extern __shared__ unsigned int block_bins[];
     // phase: clear

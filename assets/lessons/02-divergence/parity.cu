@@ -1,4 +1,4 @@
-// Even elements are squared, odd ones incremented. A warp executes both branches, one after the other.
+// Even elements are squared, odd ones incremented. A warp with both executes both branches.
 __global__ void parity(const int *x, int *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {

@@ -437,7 +437,7 @@ PATTERN = Pattern(
             "texture",
             "Through a texture",
             run=_host_program("histogram_texture", private_bins=True, through_texture=True),
-            idea="The texture unit reads the pixels, by a separate path.",
+            idea="The texture unit reads the pixels; since Volta it shares the L1 cache with loads.",
             limit="One fetch and one shared-memory atomic per pixel.",
             kernels=("histogram_texture",),
             obstacle=_texture_obstacle,
