@@ -46,6 +46,8 @@ class ModeledRun:
         skipped ones should have written.
     pattern, variant : str
         Names of the pattern and the variant; "" for a kernel outside any pattern.
+    note : str
+        As of `ModeledFile`.
     """
 
     gpu: GpuDescription
@@ -54,6 +56,7 @@ class ModeledRun:
     all_ran: bool
     pattern: str = ""
     variant: str = ""
+    note: str = ""
 
     @property
     def time_us(self) -> float:
@@ -116,6 +119,7 @@ class ModeledRun:
             "sampled_blocks": one.sampled_blocks if one else 0,
             "of_blocks": one.total_blocks if one else 0,
             "source": self.source,
+            "note": self.note,
             "true_values": self.all_ran,
             "launches": [
                 {
@@ -180,6 +184,8 @@ class ModeledRun:
             ("issued", f"{data['instructions']:,} warp instructions"),
             ("sampled", f"{data['sampled_blocks']} of {data['of_blocks']} blocks"),
         ]
+        if self.note:
+            rows.append(("note", self.note))
         if not self.all_ran:
             rows.append(
                 ("values", "some launches took too long to execute here; later launches did not read their results")
@@ -314,7 +320,7 @@ def model_kernel(
     estimate = bound.file.estimate_launch(bound.name, bound.shape, bound.values)
     code = bound.file.machine_kernel(bound.name)
     launch = ModeledLaunch(kernel, bound.shape.grid, bound.shape.block, estimate.time_us, estimate, file.name, code)
-    return ModeledRun(description, (launch,), bound.file.source, all_ran=True)
+    return ModeledRun(description, (launch,), bound.file.source, all_ran=True, note=bound.file.note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,7 +384,7 @@ def bind_launch(
     keep = f"\nnamespace {{ [[maybe_unused]] void *kept_for_the_model() {{ return (void *){kernel}; }} }}\n"
     full_text = text + (keep if "<" in kernel else "")
     folders = [file.resolve().parent, *include_dirs]
-    modeled = compile_modeled_file(full_text, gpu, macros, folders, file.name, module, lines=lines)
+    modeled = compile_modeled_file(full_text, gpu, macros, folders, file.name, module, lines=lines, fall_back=True)
     for name, value in (constants or {}).items():
         if name not in module.variables:
             raise KernelError(f"There is no variable {name!r} in {file.name}.")

@@ -1,0 +1,47 @@
+"""Kernels of files that nvcc compiles only in part, or that call what the host handles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from gpu.run.modeling.timing_model import ModeledRun, model_kernel
+from tests import needs
+
+KERNEL = """\
+#include <cassert>
+#include <cstdio>
+template <typename T> __global__ void twice(T *a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    CHECK
+    if (i < n) a[i] = 2 * a[i] + 1;
+    PRINT
+}
+"""
+CALLS = KERNEL.replace("CHECK", "assert(n > 0 && i >= 0);").replace("PRINT", 'if (i == n) printf("%d of %d\\n", i, n);')
+PLAIN = KERNEL.replace("CHECK", "").replace("PRINT", "")
+HOST = "#include <library_that_is_missing.h>\n"
+COUNT = 1 << 24
+
+
+def model(text: str) -> ModeledRun:
+    arguments = [np.zeros(COUNT, np.float32), COUNT]
+    return model_kernel(Path("own.cu"), text, "twice<float>", COUNT // 256, 256, arguments, "h200")
+
+
+@needs.nvcc
+def test_assertions_and_prints_that_do_not_run_take_no_time():
+    run, plain = model(CALLS), model(PLAIN)
+    assert (run.source, run.note) == ("sass", "")
+    assert abs(run.time_us / plain.time_us - 1) < 0.05
+
+
+@needs.nvcc
+def test_a_file_that_nvcc_rejects_is_compiled_by_llvm_and_said_to_be():
+    run, plain = model(HOST + CALLS), model(PLAIN)
+    assert run.source == "ir"
+    assert run.note.startswith("nvcc rejects own.cu: own.cu:1:10: fatal error: library_that_is_missing.h: ")
+    assert run.note.endswith(". LLVM compiled the kernel instead.")
+    assert run.data()["note"] == run.note
+    assert abs(run.time_us / plain.time_us - 1) < 0.1
