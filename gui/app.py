@@ -40,6 +40,7 @@ def application(argv: Sequence[str] = ("lockstep",)) -> QApplication:
     app.setApplicationName("Lockstep")
     app.setApplicationDisplayName("Lockstep")
     app.setOrganizationName("Lockstep")
+    app.setDesktopFileName("lockstep")
     # The style sheet builds on Fusion, which looks the same everywhere.
     app.setStyle("Fusion")
     app.setWindowIcon(QIcon(str(ICONS / "lockstep.svg")))

@@ -25,7 +25,7 @@ from gpu.base.paths import PACKAGE_FOLDER, ROOT
 
 MAX_WHEEL_BYTES = 12_000_000
 _TIMEOUT_S = 600
-_TOP_LEVEL = {"lockstep", f"lockstep_gpu-{__version__}.dist-info"}
+_TOP_LEVEL = {"lockstep", f"lockstep_gpu-{__version__}.dist-info", f"lockstep_gpu-{__version__}.data"}
 
 _KERNEL = """\
 extern "C" __global__ void double_all(float *data, int n) {
