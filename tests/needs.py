@@ -21,6 +21,7 @@ SHARED = ROOT.parent / "shared"
 
 LISTINGS = "the teaching texts in ../shared: they are not published, so nothing supplies them"
 DASK = "Dask: pip install -r requirements-dask.txt"
+IPYTHON = "IPython: pip install ipython"
 PYCUDA = "PyCUDA's Python files: make setup"
 COMPILER = "a C++ compiler: apt-get install g++"
 LINUX = "Linux: run the tests on Linux too"

@@ -1,1 +1,1 @@
-"""Programs that drive the real window: the tour, README's pictures, the response-time benchmark."""
+"""Programs that use the window's code: the tour, README's pictures, a recording's page, response-time benchmark."""

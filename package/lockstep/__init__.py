@@ -1,4 +1,4 @@
-"""Lockstep as an installed package: its entry point.
+"""Lockstep as an installed package: its entry point, and the extension of IPython that `%load_ext lockstep` loads.
 
 The program is in the folder `_app`, as in a checkout. Only this package is on Python's module path; so the names of
 Lockstep's own packages, `gpu` and `gui`, do not collide with others until Lockstep starts.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 _FOLDER = Path(__file__).resolve().parent
 APP = _FOLDER / "_app" if (_FOLDER / "_app").is_dir() else _FOLDER.parents[1]
@@ -36,3 +37,18 @@ def main() -> int:
     from main import main as run
 
     return run()
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register the cell magic `%%lockstep` in an IPython shell."""
+    from lockstep.notebook import KernelRun, run_cell
+
+    def lockstep(line: str, cell: str) -> KernelRun:
+        from IPython.core.error import UsageError
+
+        try:
+            return run_cell(line, cell, shell.user_ns)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+
+    shell.register_magic_function(lockstep, "cell")
