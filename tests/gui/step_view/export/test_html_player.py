@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 
 import numpy as np
 import pytest
@@ -262,3 +263,14 @@ def test_it_plays_in_a_real_engine(write_player, tmp_path):
     assert models.lines[said["line"] - 1] == line
     assert said["colors"] > 8
     assert said["fits"]
+
+
+@needs.needs(find_engine(), "a browser: pip install PyQt6-WebEngine, or apt-get install chromium")
+@pytest.mark.parametrize(("name", "embedded"), [("#embed", True), ("other", False)])
+def test_a_frame_without_an_address_chooses_the_form_by_its_name(write_player, tmp_path, name, embedded):
+    _tab, path = write_player()
+    page = tmp_path / "notebook.html"
+    frame = f'<iframe name="{name}" srcdoc="{escape(path.read_text("utf-8"))}"></iframe>'
+    page.write_text(f"<html><body>{frame}</body></html>", "utf-8")
+    script = "() => document.querySelector('iframe').contentDocument.body.classList.contains('embedded')"
+    assert run_script(page, script, tmp_path) is embedded
