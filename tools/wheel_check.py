@@ -49,6 +49,16 @@ if __name__ == "__main__":
 """
 
 
+_CELL = """\
+from lockstep.notebook import run_cell
+
+if __name__ == "__main__":
+    run = run_cell("double_all --grid 2 --block 64 --arg random:100 --arg 100", open("double.cu").read(), {})
+    print(run.report, len(run.player))
+    assert run.player
+"""
+
+
 class CheckError(Exception):
     """A step of the check failed; the message names it and has the end of its output."""
 
@@ -100,6 +110,7 @@ def check_installation(wheel: Path, folder: Path) -> None:
     home.mkdir()
     (work / "double.cu").write_text(_KERNEL, "utf-8")
     (work / "picture.py").write_text(_PICTURE, "utf-8")
+    (work / "cell.py").write_text(_CELL, "utf-8")
     lockstep, python = _program(environment, "lockstep"), _program(environment, "python")
     app = next(environment.rglob(f"lockstep/{PACKAGE_FOLDER}"))
     launch = ["--grid", "2", "--block", "64", "--arg", "random:100", "--arg", "100"]
@@ -111,6 +122,7 @@ def check_installation(wheel: Path, folder: Path) -> None:
         "simulate": ([lockstep, "simulate", "double.cu", "double_all", *launch], work, "No findings."),
         "the window": ([python, "-m", "gui.driving.startup_time", str(time.time())], app, "wall_ms"),
         "the window's picture": ([python, "picture.py"], work, ""),
+        "a notebook's cell": ([python, "cell.py"], work, "No findings."),
     }
     for name, (command, where, expected) in steps.items():
         start = time.monotonic()
