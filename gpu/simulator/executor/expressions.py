@@ -302,6 +302,7 @@ class ExpressionCompiler(Visitor):
             order=order or ("volatile" if place.volatile else "weak"),
             scope=place.scope,
             use=self._value_uses.find_use(place),
+            read_only=place.is_read_only,
         )
 
     def _load(self, place: ir.Element, order: ir.MemoryOrder | None = None) -> Evaluator:

@@ -226,10 +226,10 @@ class Element:
     """A place in memory: `pointer[index]`.
 
     An index into several dimensions is one number; `rows` are the lengths of all dimensions but the first, as declared.
-    Two flags mark a place that the source names by dereferencing a pointer, as in `*p`, and the accumulator of an
-    asynchronous matrix product. `order` and `scope` are those of a PTX instruction or of `cuda::atomic`, which have a
-    `volatile` place unless they are weak; other places have none. An order that is an expression is the number of one
-    in `MEMORY_ORDERS`.
+    Flags mark a place that the source names by dereferencing a pointer, as in `*p`, the accumulator of an asynchronous
+    matrix product, and a place that is read through the read-only cache. `order` and `scope` are those of a PTX
+    instruction or of `cuda::atomic`, which have a `volatile` place unless they are weak; other places have none. An
+    order that is an expression is the number of one in `MEMORY_ORDERS`.
     """
 
     type: Type
@@ -242,6 +242,7 @@ class Element:
     is_accumulator: bool = False
     order: MemoryOrder | Expression | None = None
     scope: Scope = "system"
+    is_read_only: bool = False
 
 
 Place = Local | Element

@@ -153,6 +153,10 @@ extern const __device__ dim3 __lockstep_clusterDim;
 #include "lockstep/simd.h"
 #include "lockstep/warp.h"
 
+// A load through the read-only cache.
+template <typename LockstepT>
+LOCKSTEP_API LockstepT __ldg(const LockstepT *address);
+
 // Loads and stores that hint at the cache are loads and stores.
 #define LOCKSTEP_LOAD(name)                                                                                            \
     template <typename LockstepT>                                                                                      \
@@ -164,7 +168,6 @@ extern const __device__ dim3 __lockstep_clusterDim;
     LOCKSTEP_API inline void name(LockstepT *address, LockstepT value) {                                               \
         *address = value;                                                                                              \
     }
-LOCKSTEP_LOAD(__ldg)
 LOCKSTEP_LOAD(__ldcs)
 LOCKSTEP_LOAD(__ldcg)
 LOCKSTEP_LOAD(__ldca)

@@ -16,6 +16,7 @@ from gpu.base.findings import Finding
 from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
 from gpu.simulator.checkers.checker import Checker
+from gpu.simulator.checkers.races import read_only
 from gpu.simulator.checkers.races.advice import RaceCause, RaceScope, format_race_advice, format_race_cause
 from gpu.simulator.checkers.races.conflicts import SiteTable, Strength, find_strength, is_narrow
 from gpu.simulator.checkers.races.happens_before import HappensBefore
@@ -66,6 +67,8 @@ class RaceChecker(Checker):
     of other threads must happen before the start. The same applies to the tiles that the matrix product of a warpgroup
     reads.
 
+    A load through the read-only cache of data that the same launch writes is an error, whatever orders the two.
+
     Child launches are compared with the launches that run concurrently, as described in `LaunchTree`.
 
     Findings are kept across the host's launches; all other state is reset at each of them.
@@ -75,12 +78,13 @@ class RaceChecker(Checker):
 
     def __init__(self) -> None:
         self._findings: dict[tuple[_Line, ...], Finding] = {}
+        self._read_only_findings: dict[tuple[_Line, ...], Finding] = {}
         self._is_child = False
 
     @property
     def findings(self) -> list[Finding]:
-        """One finding for each pair of source lines, in order of detection."""
-        return list(self._findings.values())
+        """One finding for each kind and pair of source lines, in order of detection."""
+        return [*self._findings.values(), *self._read_only_findings.values()]
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         if not self._is_child:
@@ -98,9 +102,16 @@ class RaceChecker(Checker):
         self._is_child = True
 
     def launch_resumes(self, batch: BlockBatch) -> None:
-        # All earlier accesses happen before the following ones, so no records are needed.
+        # All earlier accesses happen before the following ones, so no records are needed for races.
         self._tree.resume_launch(batch, self._time)
+        shadows, arrays = self._shadows, self._arrays
         self._clear_records()
+        if not self._tree.has_children:
+            for memory, shadow in shadows.items():
+                if memory.space == "global":
+                    read_only.keep_records(shadow)
+                    self._shadows[memory] = shadow
+            self._arrays |= arrays
         self.batch_begins(batch)
 
     def launch_ends(self) -> None:
@@ -219,6 +230,7 @@ class RaceChecker(Checker):
             self._compare_copies(batch, access, now.event)
         site, is_strong = access.site, access.site.is_strong
         self._compare_with_earlier(now)
+        self._check_read_only(now)
         if memory.space == "global" and self._tree.has_children:
             self._compare_launches(now, is_flag=is_strong)
         if action == "write":
@@ -241,6 +253,38 @@ class RaceChecker(Checker):
             self._compare(checked, "atomic high", "atomic low")
         if self._sites.has_narrow_scopes:
             self._compare(checked, "narrow atomic high", "narrow atomic low")
+
+    def _check_read_only(self, checked: _CheckedAccess) -> None:
+        """Report loads through the read-only cache of data that the launch writes."""
+        site, shadow, cells = checked.access.site, checked.shadow, checked.cells
+        for indices, threads, events in read_only.find_conflicts(site, shadow, cells):
+            earlier = self._sites.sites[int(self._site_of_event[events[0]])]
+            ends = (
+                (site, self._describe_thread(checked, int(self._threads[checked.lanes[indices[0]]]))),
+                (earlier, self._describe_thread(checked, int(threads[0]))),
+            )
+            (load, reader), (write, writer) = ends if site.read_only else ends[::-1]
+            lines = (_line_key(load.position), _line_key(write.position))
+            if lines in self._read_only_findings:
+                finding = self._read_only_findings[lines]
+                self._read_only_findings[lines] = replace(finding, count=finding.count + indices.size)
+                continue
+            place = self._describe_element(checked, int(checked.lanes[indices[0]]))
+            self._read_only_findings[lines] = read_only.build_finding(
+                (load, write), (reader, writer), place, indices.size
+            )
+        if site.read_only:
+            read_only.record_loads(shadow, cells, _lane_records(self._high_records, checked) + checked.event)
+
+    def _describe_thread(self, checked: _CheckedAccess, thread: int) -> str:
+        # The lanes of earlier batches have negative numbers.
+        return checked.batch.describe(thread - self._order.first_thread)
+
+    def _describe_element(self, checked: _CheckedAccess, lane: int) -> str:
+        access = checked.access
+        assert isinstance(access.memory, FlatMemory)
+        element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
+        return f"{access.memory.describe_location(int(element), access.size)} ({access.memory.space} memory)"
 
     def _synchronize(self, checked: _CheckedAccess) -> None:
         """Record what an access observes, releases or ends."""
@@ -527,7 +571,6 @@ class RaceChecker(Checker):
             f"{_NOUNS[site.action]} access at {_format_position(site.position)} by {name}"
             for site, name in zip((earlier, access.site), names, strict=True)
         )
-        element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
         values = ", ".join(
             f"{_VERBS[site.action]} {value}"
             for site, value in (
@@ -550,11 +593,9 @@ class RaceChecker(Checker):
                 is_one_line=_line_key(earlier.position) == _line_key(access.site.position),
                 has_atomic="atomic" in (earlier.action, access.site.action),
             )
-        assert isinstance(access.memory, FlatMemory)
         return Finding(
             "race",
-            f"Race reported between {first} and {second} on "
-            f"{access.memory.describe_location(int(element), access.size)} ({access.memory.space} memory)"
+            f"Race reported between {first} and {second} on {self._describe_element(checked, lane)}"
             + (", in launches that run at the same time" if other_batch is not None else "")
             + (f": {values}" if values else "")
             + f". {advice}",

@@ -79,6 +79,10 @@ class Shadow:
         """Yield the name of each slot and its records, one per cell."""
         yield from self._slots.items()
 
+    def replace_slots(self, slots: dict[str, Array]) -> None:
+        """Replace all slots; each has one record per cell."""
+        self._slots = slots
+
     def clear_blocks(self, blocks: Array) -> None:
         """Clear the records of some blocks; `block_count` has one bool per block."""
         if blocks.all():

@@ -28,9 +28,10 @@ POISON = 0xFF
 class AccessSite:
     """The source position of an access, and its action: "read", "write" or "atomic".
 
-    An access may be `volatile`, of a whole `vector` type, to a `sum` of an asynchronous matrix product, or by a `bulk`
-    copy. `order` and `scope` are those of PTX; an access with another order than "weak" is strong. `op` is the
-    operation of an atomic access, and `use` what a strong read decides.
+    An access may be `volatile`, of a whole `vector` type, to a `sum` of an asynchronous matrix product, or by a
+    `bulk` copy, or `read_only`: through the read-only cache. `order` and `scope` are those of PTX; an access with
+    another order than "weak" is strong. `op` is the operation of an atomic access, and `use` what a strong read
+    decides.
     """
 
     position: SourcePosition
@@ -43,6 +44,7 @@ class AccessSite:
     scope: Scope = "system"
     op: str = ""
     use: ValueUse = ValueUse.DATA
+    read_only: bool = False
 
     @property
     def is_strong(self) -> bool:

@@ -289,6 +289,7 @@ class _Assembly:
             is_dereferenced=True,
             order=order,
             scope="system" if order == "volatile" else _find_scope(instruction, "system"),
+            is_read_only="nc" in instruction.suffixes,
         )
 
     def _split_parts(self, text: str) -> list[str]:

@@ -38,6 +38,9 @@ def lower_builtin_call(lower: Lowering, cursor: Cursor) -> ir.Expression:
     base, _, scope = name.removeprefix(_ORDERED).partition("_")
     if name.startswith(_ORDERED) and base in ("load", "store"):
         return _access_in_order(lower, cursor, arguments, _ATOMIC_SCOPES[scope])
+    if name == "__ldg":
+        place = _lower_element(lower, cursor, arguments[0])
+        return ir.Load(place.type, replace(place, is_read_only=True))
     if base in ATOMICS and scope in _ATOMIC_SCOPES:
         return _atomic(lower, cursor, arguments, ATOMICS[base], _ATOMIC_SCOPES[scope])
     if name.startswith("__builtin_") and isinstance(type, Scalar) and (number := cursor.constant) is not None:
@@ -193,19 +196,27 @@ def _lower_print_argument(lower: Lowering, argument: Cursor) -> ir.Expression | 
 
 
 def _atomic(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...], op: str, scope: ir.Scope) -> ir.Expression:
-    pointer = lower.value(arguments[0])
-    if not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Scalar):
+    place = _lower_element(lower, cursor, arguments[0])
+    element = place.type
+    if not isinstance(element, Scalar):
         raise build_unsupported_error(cursor, f"{cursor.spelling} on this address")
-    element = pointer.type.element
-    place = ir.Element(element, pointer, None, get_reported_position(cursor))
-    if isinstance(pointer, ir.Offset):
-        place = replace(place, pointer=pointer.pointer, index=pointer.index, rows=pointer.rows)
     *operands, last = arguments[1:]
     if cursor.spelling.startswith(_ORDERED):
         values = tuple(lower.convert(argument, element) for argument in operands)
         return ir.Atomic(element, op, place, values, scope=scope, order=lower.value(last))
     values = tuple(lower.convert(argument, element) for argument in arguments[1:])
     return ir.Atomic(element, op, place, values, scope=scope)
+
+
+def _lower_element(lower: Lowering, cursor: Cursor, address: Cursor) -> ir.Element:
+    """Lower the element that a pointer argument points to."""
+    pointer = lower.value(address)
+    if not isinstance(pointer.type, Pointer):
+        raise build_unsupported_error(cursor, f"{cursor.spelling} on this address")
+    place = ir.Element(pointer.type.element, pointer, None, get_reported_position(cursor))
+    if isinstance(pointer, ir.Offset):
+        place = replace(place, pointer=pointer.pointer, index=pointer.index, rows=pointer.rows)
+    return place
 
 
 def _access_in_order(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...], scope: ir.Scope) -> ir.Expression:

@@ -1,0 +1,96 @@
+"""Loads through the read-only cache, `__ldg()` and `ld.global.nc`, of data that the same launch writes.
+
+CUDA requires that the data is read-only while the kernel runs. No barrier or fence makes the load right: the cache may
+hold the value from before the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.base.findings import Finding
+from gpu.simulator.checkers.races.shadow import EVENT, Shadow, extract_threads
+from gpu.simulator.executor.state.memory import AccessSite
+
+Array = npt.NDArray[np.int64]
+
+_LOADS = "read-only load"
+"""The slot with the last load of a cell through the read-only cache."""
+
+_EARLIER_WRITES = "earlier write"
+"""The slot with a write of each cell before the last barrier of the grid."""
+
+_WRITES = ("writer", "atomic high", "narrow atomic high", _EARLIER_WRITES)
+
+
+def find_conflicts(site: AccessSite, shadow: Shadow, cells: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield what contradicts that the data of loads is read-only: loads of written data, or writes of loaded data.
+
+    Parameters
+    ----------
+    site : AccessSite
+        The site of the current access.
+    shadow : Shadow
+        The shadow memory of the accessed array.
+    cells : array of int
+        The cells of each element of the access.
+
+    Yields
+    ------
+    indices, threads, events : array of int
+        Indices of `cells`, and the thread and event of the earlier access to each.
+    """
+    slots = _WRITES if site.read_only else (_LOADS,) if site.action != "read" else ()
+    for slot in slots:
+        if shadow.get(slot) is not None:
+            records = shadow.get_or_create(slot).take(cells)
+            hit = np.flatnonzero(records)
+            if hit.size:
+                yield hit, extract_threads(records[hit], slot), records[hit] & EVENT
+                return
+
+
+def record_loads(shadow: Shadow, cells: Array, records: Array) -> None:
+    """Record loads through the read-only cache."""
+    shadow.get_or_create(_LOADS)[cells] = records
+
+
+def keep_records(shadow: Shadow) -> None:
+    """Keep, of all records of an array, only those of writes and of loads through the read-only cache."""
+    slots = dict(shadow.slots())
+    kept = {_LOADS: slots[_LOADS]} if _LOADS in slots else {}
+    writes = [slots[slot] for slot in _WRITES if slot in slots]
+    if writes:
+        kept[_EARLIER_WRITES] = np.maximum.reduce(writes)
+    shadow.replace_slots(kept)
+
+
+def build_finding(lines: tuple[AccessSite, AccessSite], names: tuple[str, str], place: str, count: int) -> Finding:
+    """Return the finding for a load through the read-only cache and a write.
+
+    Parameters
+    ----------
+    lines : tuple of AccessSite
+        The sites of the load and of the write.
+    names : tuple of str
+        The threads of the load and of the write.
+    place : str
+        The element, with the memory that it is in.
+    count : int
+        The number of loads.
+    """
+    load, write = (site.position for site in lines)
+    load_line, write_line = (f"{PurePath(each.file).name}:{each.line}" for each in (load, write))
+    return Finding(
+        "read-only-load",
+        f"Read through the read-only cache at {load_line} by {names[0]} of {place}, which the same launch "
+        f"writes at {write_line} by {names[1]}. The read may return the value from before the launch: use "
+        "an ordinary load instead of __ldg() or ld.global.nc",
+        (load, write),
+        names,
+        count,
+    )
