@@ -11,7 +11,7 @@ from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.async_copies import get_async_copies
-from gpu.simulator.executor.barriers import pass_grid_barrier
+from gpu.simulator.executor.barriers import pass_grid_barrier, pass_named_barrier
 from gpu.simulator.executor.children import add_child_launches
 from gpu.simulator.executor.clusters import pass_cluster_barrier
 from gpu.simulator.executor.effects import (
@@ -143,6 +143,13 @@ class BareExpressions(Visitor):
 
     def visit_grid_barrier(self, node: ir.GridBarrier) -> Evaluator:
         return lambda frame, mask: pass_grid_barrier(frame, mask, node.position)
+
+    def visit_named_barrier(self, node: ir.NamedBarrier) -> Evaluator:
+        number = self._compile(node.number)
+        count = self._compile(node.count) if node.count is not None else None
+        return lambda frame, mask: pass_named_barrier(
+            frame, mask, node, number(frame, mask), count and count(frame, mask)
+        )
 
     def visit_cluster_barrier(self, node: ir.ClusterBarrier) -> Evaluator:
         return lambda frame, mask: pass_cluster_barrier(frame, mask, node.part, node.position)

@@ -447,6 +447,22 @@ class GridBarrier:
 
 
 @dataclass(frozen=True)
+class NamedBarrier:
+    """One of the 16 barriers of a block: a thread arrives there, and waits unless `part` is "arrive".
+
+    `count` is the number of threads that complete the barrier, None for all of the block. All threads of a warp execute
+    an `aligned` one together.
+    """
+
+    type: Type
+    part: Literal["sync", "arrive"]
+    number: Expression
+    count: Expression | None
+    aligned: bool
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
 class ClusterBarrier:
     """A barrier of all threads of a cluster: each thread arrives, and later waits for the others."""
 
@@ -532,6 +548,7 @@ Expression = (
     | Call
     | IndirectCall
     | GridBarrier
+    | NamedBarrier
     | ClusterBarrier
     | ClusterAddress
     | Clock

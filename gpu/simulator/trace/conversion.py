@@ -312,6 +312,10 @@ class _TermConverter(Visitor):
     def visit_heap_change(self, node: ir.HeapChange) -> Term:
         return Term("call", "free" if node.size is None else "malloc", "", _convert_all(node.pointer))
 
+    def visit_named_barrier(self, node: ir.NamedBarrier) -> Term:
+        operands = (node.number,) if node.count is None else (node.number, node.count)
+        return Term("call", f"bar.{node.part}", "", _convert_all(*operands))
+
     def visit_cluster_barrier(self, node: ir.ClusterBarrier) -> Term:
         return Term("other", f"cluster.barrier_{node.part}()")
 

@@ -33,6 +33,7 @@ _UNSUPPORTED = {
     "Warp": "an exchange between threads in a conditional operand",
     "IndirectCall": "a call through a function pointer",
     "GridBarrier": "a barrier of the whole grid",
+    "NamedBarrier": "a barrier for some of a block's threads",
     "Clock": "a clock",
     "Texel": "a texture that is read by coordinates",
     "TexelWeight": "a texture that is read by coordinates",

@@ -233,14 +233,14 @@ class Observer:
         """
 
     def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
-        """Handle a lane that arrives at an mbarrier, or finds a phase of it completed.
+        """Handle a lane that arrives at an mbarrier or a named barrier, or finds a phase of it completed.
 
         Parameters
         ----------
         batch : BlockBatch
             The running batch.
         phase : int
-            Twice the mbarrier's number in the batch, plus the phase's parity.
+            Twice the barrier's number in the batch, plus the phase's parity. Named barriers have negative numbers.
         lane : int
             The lane's number in the batch.
         passes : bool

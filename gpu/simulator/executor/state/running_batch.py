@@ -248,6 +248,8 @@ class RunningBatch(BlockBatch):
         self.async_copies: dict[AsyncKind, Copies] = {}
         # The mbarriers; None until the first use.
         self.mbarriers: Any = None
+        # The named barriers; None until the first use.
+        self.named_barriers: Any = None
         # The cluster barriers; None until the first use.
         self.cluster_barriers: Any = None
         # Values cached in registers; None in schedules without caching.

@@ -836,12 +836,26 @@ class _Assembly:
             self.statements.append(
                 self._evaluate(ir.Fence(VOID, "__syncwarp", get_reported_position(self.cursor), lanes))
             )
-        elif instruction.modifiers or instruction.operands != ("0",):
-            raise build_unsupported_error(
-                self.cursor, "a barrier for some of a block's threads", advice="Use __syncthreads()."
-            )
-        else:
+        elif instruction.operands == ("0",) and not instruction.modifiers:
             self.statements.append(ir.Barrier(get_reported_position(self.cursor)))
+        else:
+            self._lower_named_barrier(instruction)
+
+    def _lower_named_barrier(self, instruction: parsing.Instruction) -> None:
+        arrives = instruction.modifiers == ("arrive",)
+        if not (arrives or not instruction.modifiers) or len(instruction.operands) not in ((2,) if arrives else (1, 2)):
+            raise self._unsupported_error(instruction)
+        number, *count = (self._value(operand, _UINT32, instruction) for operand in instruction.operands)
+        self.lower.scope.function.has_phases = True
+        barrier = ir.NamedBarrier(
+            VOID,
+            "arrive" if arrives else "sync",
+            number,
+            count[0] if count else None,
+            instruction.operation == "bar" or "aligned" in instruction.suffixes,
+            get_reported_position(self.cursor),
+        )
+        self.statements.append(self._evaluate(barrier))
 
     def _do_barrier(self, instruction: parsing.Instruction) -> None:
         match instruction.suffixes:

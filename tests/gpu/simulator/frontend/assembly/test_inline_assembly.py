@@ -225,7 +225,8 @@ def test_floats_and_their_bits():
     [
         ("tcgen05.wait.ld.sync.aligned;", "the instruction tcgen05.wait.ld.sync.aligned"),
         ("L: bra L;", "a jump or invalid PTX in asm"),
-        ("bar.sync 1, 64;", "a barrier for some of a block's threads"),
+        ("bar.red.popc.u32 %0, 1, 1;", "the instruction bar.red.popc.u32"),
+        ("bar.arrive 1;", "the instruction bar.arrive"),
         ("mul.f16 %0, %0, %0;", "the instruction mul.f16"),
     ],
 )
