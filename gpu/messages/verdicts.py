@@ -25,6 +25,7 @@ _MISTAKE_NOUNS = {
     "use-after-scope": "use of a variable after its scope",
     "stack-overflow": "stack overflow",
     "assertion": "failed assertion",
+    "residency": "more blocks than the GPU holds at once",
     "read-only-load": "load of written data through the read-only cache",
 }
 """Nouns for a kernel's mistakes, by the kind of a finding."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from gpu.base.warp import WARP
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -21,8 +23,6 @@ class Limits:
         The most shared memory per block in bytes, static and dynamic, without an opt-in.
     constant_bytes : int
         The most bytes of all `__constant__` variables of a program together.
-    resident_threads : int
-        The most threads of a grid with a grid barrier, which are all resident at once.
     cluster_blocks : int
         The most blocks of a cluster; more than 8 need the host's permission.
 
@@ -35,7 +35,6 @@ class Limits:
     threads: int = 1024
     shared_bytes: int = 48 * 1024
     constant_bytes: int = 64 * 1024
-    resident_threads: int = 2**18
     cluster_blocks: int = 16
 
     def find_cluster_violation(self, grid: Sequence[int], cluster: Sequence[int]) -> str:
@@ -67,3 +66,48 @@ class Limits:
 
 
 LIMITS = Limits()
+
+
+@dataclass
+class ResidencyLimits:
+    """How many blocks a GPU holds at once. Registers are not counted.
+
+    Parameters
+    ----------
+    multiprocessors : int
+        The number of multiprocessors.
+    threads, blocks : int
+        The most threads and blocks of a multiprocessor.
+    shared_bytes, reserved_bytes : int
+        The shared memory of a multiprocessor in bytes, and the part that each block reserves.
+    """
+
+    multiprocessors: int = 132
+    threads: int = 2048
+    blocks: int = 32
+    shared_bytes: int = 228 * 1024
+    reserved_bytes: int = 1024
+
+    def count_resident_blocks(self, block: Sequence[int], shared_bytes: int) -> int:
+        """Return the most blocks that are resident at once; `shared_bytes` is the shared memory of a block."""
+        threads = -(-prod(block) // WARP) * WARP
+        per_multiprocessor = min(
+            self.blocks, self.threads // threads, self.shared_bytes // (shared_bytes + self.reserved_bytes)
+        )
+        return max(per_multiprocessor, 1) * self.multiprocessors
+
+    def describe_excess(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> str:
+        """Return why not all blocks of a grid are resident at once, as the rest of a sentence; "" if they are."""
+        resident = self.count_resident_blocks(block, shared_bytes)
+        if prod(grid) <= resident:
+            return ""
+        return (
+            f"the grid has {prod(grid)} blocks of {prod(block)} threads, and at most {resident} of them are resident "
+            f"at once on a GPU with {self.multiprocessors} multiprocessors"
+        )
+
+
+RESIDENCY = ResidencyLimits()
+"""The residency of the described GPU: by default that of an H200."""
+
+RESIDENCY_ADVICE = "Launch at most as many blocks as are resident at once, and let each of them do several parts."

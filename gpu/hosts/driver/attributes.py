@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpu.base.warp import WARP
 from gpu.devices.processor import processor_name
-from gpu.simulator.limits import LIMITS
+from gpu.simulator.limits import LIMITS, RESIDENCY
 
 if TYPE_CHECKING:
     from gpu.timing.gpus import GpuDescription
@@ -136,7 +136,9 @@ _emulated_names: list[str] = []
 
 
 def emulate_gpu_attributes(gpu: GpuDescription) -> None:
-    """Make the device report a GPU's attributes; launches still run in the simulator."""
+    """Make the device report a GPU's attributes, and hold as many blocks; launches still run in the simulator."""
+    RESIDENCY.multiprocessors, RESIDENCY.threads, RESIDENCY.blocks = gpu.multiprocessors, WARP * gpu.warps, gpu.blocks
+    RESIDENCY.shared_bytes, RESIDENCY.reserved_bytes = gpu.shared_bytes, gpu.shared_reserved_bytes
     major, _, minor = gpu.capability.partition(".")
     values = {
         "MULTIPROCESSOR_COUNT": gpu.multiprocessors,

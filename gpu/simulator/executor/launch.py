@@ -43,7 +43,7 @@ from gpu.simulator.executor.state.registers import Registers
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.textures import Texture
 from gpu.simulator.executor.values import PLAIN
-from gpu.simulator.limits import LIMITS
+from gpu.simulator.limits import LIMITS, RESIDENCY, RESIDENCY_ADVICE
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
@@ -51,7 +51,12 @@ Argument = Array | Texture | PointerValue | np.generic | None
 
 
 _RESIDENT_LANES = {WARP: 1 << 12, 1: 1 << 10}
-"""The most lanes that make progress together if blocks wait for later ones, by the lanes per part."""
+"""The most lanes that make progress together if blocks wait for later ones, by the lanes per part. In lockstep all
+resident blocks do."""
+
+_MAX_EXCESS_LANES, _EXCESS_SECONDS = 1 << 22, 10.0
+"""The most lanes that run together, and their time, to find out whether blocks wait for blocks that are not resident.
+"""
 
 
 TRIAL_SCHEDULE = "shuffle:1"
@@ -220,6 +225,7 @@ class SimulatedKernel:
             if faults is not None and faults.first is not None:
                 raise faults.first
         except LaunchError as error:
+            self._fairness = 0  # lanes may have starved for another reason than an unfair order
             # What fails after an invalid access may be its consequence.
             raise (faults and faults.first) or error from None
         except RecursionError:
@@ -264,14 +270,19 @@ class SimulatedKernel:
         for first, planned in [(0, count)] if self._syncs_grid else batches:
             if first < done:
                 continue  # ran with earlier blocks, which wait for it
-            for attempt in self._plan_attempts(order, depth, planned, selected.stop - first, block, cluster):
+            starved: tuple[RunningBatch, StarvationError] | None = None
+            for attempt in self._plan_attempts(order, depth, planned, selected.stop - first, block, shared_bytes):
+                if starved is not None and not attempt.can_fail:
+                    self._check_residency(*starved, selected.stop - first, values)
                 together = attempt.blocks
                 if together not in geometries:
                     geometries[together] = Geometry(block, together)
                 batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer, cluster)
                 tree.attach_batch(batch, depth)
-                if self._run_attempt(batch, values, attempt, tree, observer):
+                starvation = self._run_attempt(batch, values, attempt, tree, observer)
+                if starvation is None:
                     break
+                starved = batch, starvation
                 self._fairness = attempt.fairness + 1
             tree.finish_batch(batch)
             children += batch.pending_children
@@ -299,18 +310,69 @@ class SimulatedKernel:
         tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
         batch = RunningBatch(Geometry(block, count), grid, 0, shared_bytes, observer)
         tree.attach_batch(batch, 0)
-        monitor = batch.monitor = ProgressMonitor(must_undo=True)
         observer.launch_begins(self.name, grid, block)
         observer.batch_begins(batch)
-        assert order.chooser is not None
-        scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
+        # If it fails, the launch itself shows the error, if it is one in any schedule.
+        self._run_and_undo(batch, values, order)
+        observer.launch_ends()
+
+    def _run_and_undo(self, batch: RunningBatch, values: Sequence[Any], order: ExecutionOrder) -> bool:
+        """Run a batch and undo what it does; return whether all of its lanes have ended without an error."""
+        monitor = batch.monitor = ProgressMonitor(must_undo=True)
         try:
-            scheduler.run(partial(self._run_batch, batch, values))
-        except (LaunchError, StarvationError):
-            pass  # the launch itself shows the error, if it is one in any schedule
+            if order.chooser is None:
+                self._run_batch(batch, values, batch.geometry.thread_mask)
+            else:
+                scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
+                scheduler.run(partial(self._run_batch, batch, values))
+        except (LaunchError, StarvationError, MemoryError):
+            return False
         finally:
             monitor.undo()
-        observer.launch_ends()
+        return True
+
+    def _check_residency(
+        self, starved_batch: RunningBatch, starved: StarvationError, remaining: int, values: Sequence[Any]
+    ) -> None:
+        """Raise LaunchError if resident blocks wait for blocks that cannot start because the GPU is full.
+
+        Parameters
+        ----------
+        starved_batch : RunningBatch
+            A batch that starves.
+        starved : StarvationError
+            Where it does.
+        remaining : int
+            The number of blocks that have not ended.
+        values : sequence
+            The kernel's arguments.
+        """
+        grid, geometry, shared_bytes = starved_batch.grid, starved_batch.geometry, starved_batch.shared_bytes
+        excess = RESIDENCY.describe_excess(grid, geometry.block, self._static_bytes + shared_bytes)
+        if not excess or starved.position is None:
+            return
+        lanes, verb = remaining * geometry.lanes_per_block, "waits in this loop for blocks that cannot start"
+        orders = [ExecutionOrder()] if lanes <= _MAX_EXCESS_LANES else []
+        if lanes <= _RESIDENT_LANES[WARP]:
+            orders.append(ExecutionOrder(RoundRobinChooser()))
+        for order in orders:
+            batch = RunningBatch(Geometry(geometry.block, remaining), grid, starved_batch.first, shared_bytes)
+            tree = HostLaunch(_refuse_child, lambda batch: None, None, None, order, _EXCESS_SECONDS)
+            tree.attach_batch(batch, 0)
+            if self._run_and_undo(batch, values, order):
+                break
+        else:
+            if orders:
+                return
+            verb = "waits in this loop, and other blocks cannot start"
+        thread = starved_batch.describe(starved.lane)
+        raise LaunchError(
+            f"{starved.position}: {thread} {verb}: {excess}.",
+            position=starved.position,
+            advice=RESIDENCY_ADVICE,
+            kind="residency",
+            thread=thread,
+        )
 
     def _plan_attempts(
         self,
@@ -319,7 +381,7 @@ class SimulatedKernel:
         planned: int,
         remaining: int,
         block: Sequence[int],
-        cluster: Sequence[int],
+        shared_bytes: int,
     ) -> Iterator[_Attempt]:
         """Yield the orders in which to try blocks, each fairer than the one before; the last one is tried to the end.
 
@@ -331,34 +393,40 @@ class SimulatedKernel:
             The launch depth.
         planned, remaining : int
             The number of blocks of the batch, and of all blocks that have not run.
-        block, cluster : sequence of int
-            Extents of a block, and of a cluster.
+        block : sequence of int
+            Extents of a block.
+        shared_bytes : int
+            The size of the extern __shared__ array.
         """
         can_retry = (
             self._may_wait
             and order.register_seed is None
-            and not (self._syncs_grid or depth or prod(cluster) > 1)
+            and not (self._syncs_grid or depth or prod(self._function.cluster or (1,)) > 1)
             and self._compiler.values is PLAIN
         )
         if can_retry:
             lanes = Geometry(block, 1).lanes
-            orders = [(order, BATCH_LANES)]
+            resident = RESIDENCY.count_resident_blocks(block, self._static_bytes + shared_bytes)
+            most = resident * lanes if order.chooser is None else 0
+            orders: list[tuple[ExecutionOrder, tuple[int, ...]]] = [(order, (BATCH_LANES, most))]
             if order.chooser is None:
-                orders.append((ExecutionOrder(RoundRobinChooser()), _RESIDENT_LANES[WARP]))
+                orders.append((ExecutionOrder(RoundRobinChooser()), (_RESIDENT_LANES[WARP],)))
             if order.lanes_per_part > 1:
-                orders.append((ExecutionOrder(RoundRobinChooser(), lanes_per_part=1), _RESIDENT_LANES[1]))
-            for number, (tried, limit) in enumerate(orders):
-                several = min(remaining, max(planned, limit // lanes))
-                for blocks in sorted({planned, several}):
-                    fairness = 2 * number + (blocks == several)
-                    if fairness >= self._fairness:
+                orders.append((ExecutionOrder(RoundRobinChooser(), lanes_per_part=1), (_RESIDENT_LANES[1],)))
+            fairness = 0
+            for tried, limits in orders:
+                tried_blocks = 0
+                for limit in (planned * lanes, *limits):
+                    blocks = min(remaining, max(planned, min(limit // lanes, resident)))
+                    if blocks > tried_blocks and fairness >= self._fairness:
                         yield _Attempt(tried, blocks, fairness, can_fail=True)
+                    tried_blocks, fairness = max(blocks, tried_blocks), fairness + 1
         yield _Attempt(order, planned, 0, can_fail=False)
 
     def _run_attempt(
         self, batch: RunningBatch, values: Sequence[Any], attempt: _Attempt, tree: HostLaunch, observer: Observer | None
-    ) -> bool:
-        """Run a batch; return False if its lanes starve, and what it has done is undone."""
+    ) -> StarvationError | None:
+        """Run a batch; return where its lanes starve, if they do: then what it has done is undone."""
         order, buffer = attempt.order, None
         if attempt.can_fail:
             batch.monitor = ProgressMonitor()
@@ -377,11 +445,11 @@ class SimulatedKernel:
             else:
                 scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
                 scheduler.run(partial(self._run_batch, batch, values))
-        except StarvationError:
+        except StarvationError as error:
             assert batch.monitor is not None
             batch.monitor.undo()
             starves = True
-            return False
+            return error
         finally:
             if not starves:
                 if buffer is not None:
@@ -389,7 +457,7 @@ class SimulatedKernel:
                 tree.write_output(batch)
         if batch.observer is not None:
             batch.observer.batch_ends(batch)
-        return True
+        return None
 
     def _batch_lanes(self, order: ExecutionOrder) -> int:
         """Return the number of lanes per batch. Blocks that wait for earlier blocks run one per batch."""
@@ -431,11 +499,12 @@ class SimulatedKernel:
             obstacle := LIMITS.find_cluster_violation(grid, self._function.cluster)
         ):
             raise LaunchError(f"{self.name}: {obstacle}")
-        threads = prod(grid) * prod(block)
-        if self._syncs_grid and threads > LIMITS.resident_threads:
+        excess = RESIDENCY.describe_excess(grid, block, self._static_bytes + shared_bytes) if self._syncs_grid else ""
+        if excess:
             raise LaunchError(
-                f"{self.name}: a grid with grid barriers has {threads} threads; at most "
-                f"{LIMITS.resident_threads} threads can be resident."
+                f"{self.name}: a barrier of the grid needs all blocks at once, but {excess}.",
+                advice=RESIDENCY_ADVICE,
+                kind="residency",
             )
         static = self._static_bytes
         if shared_bytes < 0:

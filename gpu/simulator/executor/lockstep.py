@@ -25,7 +25,7 @@ from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Execut
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory, SharedMemory
 from gpu.simulator.executor.state.observer import IssuedStep
 from gpu.simulator.executor.state.pointers import PointerValue
-from gpu.simulator.executor.state.progress import ProgressMonitor
+from gpu.simulator.executor.state.progress import ProgressMonitor, StarvationError
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues, store
 from gpu.simulator.ir.value_uses import ValueUses
@@ -313,7 +313,7 @@ class LockstepCompiler:
                     advance(frame, live)
                 frame.batch.rounds += 1
                 if frame.batch.monitor is not None and may_wait():
-                    _watch_progress(frame.batch, frame.batch.monitor, has_left=live is None or live.count < count)
+                    _watch_progress(frame.batch, frame.batch.monitor, live, count, position)
                     count = live.count if live is not None else 0
                 if frame.batch.rounds > frame.batch.max_rounds:
                     raise _endless_error(frame, live or mask, position, f"{frame.batch.max_rounds} iterations")
@@ -435,13 +435,19 @@ def _continue(frame: CallFrame, mask: LaneMask) -> None:
     frame.continued_mask = union_masks(frame.continued_mask, mask)
 
 
-def _watch_progress(batch: RunningBatch, monitor: ProgressMonitor, *, has_left: bool) -> None:
-    """Count an iteration of a loop in which lanes may wait; `has_left` if lanes have left the loop."""
+def _watch_progress(
+    batch: RunningBatch, monitor: ProgressMonitor, live: LaneMask | None, count: int, position: SourcePosition
+) -> None:
+    """Count an iteration of a loop in which lanes may wait; `count` lanes began it, and `live` continue."""
     part, running = (None, 1) if batch.scheduler is None else batch.scheduler.progress_of_part
-    if has_left:
+    if live is None or live.count < count:
         monitor.leave_loop(part)
-    else:
+        return
+    try:
         monitor.iterate(part, running)
+    except StarvationError as error:
+        error.position, error.lane = position, int(live.lanes[0])
+        raise
 
 
 def _endless_error(frame: CallFrame, mask: LaneMask, position: SourcePosition, duration: str) -> LaunchError:

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
-from greenlet import greenlet
+from greenlet import getcurrent, greenlet
 
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
@@ -226,10 +227,18 @@ class WarpScheduler:
             Runs the kernel in the given lanes, and returns those that reach its end without a return statement.
         """
         everyone = list(self._ready)
+        main = getcurrent()
+
+        def start(part: _WarpPart) -> None:
+            main.switch()
+            self._run_part(part, kernel)
+
         for part in everyone:
-            part.greenlet = greenlet(lambda part=part: self._run_part(part, kernel))
+            part.greenlet = greenlet(partial(start, part))
             # NumPy's error state is part of the context, and a greenlet starts with an empty context.
             part.greenlet.gr_context = copy_context()
+            # Started here, not by another part: each greenlet adds the depth of the one that starts it to its own.
+            part.greenlet.switch()
         try:
             while self._ready or self._pending_syncs or self._blocked_parts:
                 self._resume(self._choose_next())

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.errors import SourcePosition
+
 Array = npt.NDArray[Any]
 
 _IDLE_ITERATIONS = 64
@@ -23,6 +25,10 @@ _MAX_SAVED_BYTES = 1 << 28
 
 class StarvationError(Exception):
     """All running lanes of a batch wait in loops, and no memory has changed for many iterations."""
+
+    position: SourcePosition | None = None
+    """The position of the loop in which the last lane waits."""
+    lane = 0
 
 
 class ProgressMonitor:

@@ -138,8 +138,8 @@ def test_a_barrier_of_the_grid_orders_what_blocks_do() -> None:
 
 
 def test_a_grid_that_is_not_on_the_device_at_once_is_refused() -> None:
-    with pytest.raises(LaunchError, match="at most 262144 threads can be resident"):
-        run_kernel(GRID, "k", make_ints(1), make_ints(1), np.int32(1), grid=257, block=1024)
+    with pytest.raises(LaunchError, match="265 blocks of 1024 threads, and at most 264 of them are resident at once"):
+        run_kernel(GRID, "k", make_ints(1), make_ints(1), np.int32(1), grid=265, block=1024)
 
 
 def test_a_barrier_of_the_grid_that_a_block_does_not_reach() -> None:

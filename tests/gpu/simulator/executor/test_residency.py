@@ -1,0 +1,118 @@
+"""Grids whose blocks wait for each other: right if the GPU holds all of them at once, else named as the reason."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.base.errors import LaunchError
+from gpu.kernel.simulate import Simulation, simulate
+from gpu.simulator.limits import RESIDENCY, ResidencyLimits
+from tests.gpu.simulator.kernel_runner import build
+
+BARRIER = """__global__ void k(int *count, volatile int *sense, int *out) {
+    int t = threadIdx.x;
+    if (t == 0) out[blockIdx.x] = 0;
+    for (int round = 1; round <= 3; ++round) {
+        __syncthreads();
+        if (t == 0) {
+            __threadfence();
+            if (atomicAdd(count, 1) == round * gridDim.x - 1) *sense = round;
+            ORDER
+            __threadfence();
+        }
+        __syncthreads();
+        if (t == 0) out[blockIdx.x] += round;
+    }
+}"""
+WAIT = "while (*sense < round) {}"
+# Lanes of one warp wait for each other, so that blocks in lockstep starve.
+LANES = """__global__ void k(int *count, int *sense, int *out) {
+    while (atomicAdd(sense, 0) != blockIdx.x * blockDim.x + threadIdx.x) {}
+    __threadfence();
+    out[blockIdx.x] = 6;
+    __threadfence();
+    atomicAdd(sense, 1);
+    while (atomicAdd(sense, 0) < gridDim.x * blockDim.x) {}
+}"""
+ENDLESS = BARRIER.replace("== round", "== -round")
+EARLIER = """__global__ void k(int *ticket, volatile int *turn, int *out) {
+    if (threadIdx.x) return;
+    int block = atomicAdd(ticket, 1);
+    while (*turn != block) {}
+    __threadfence();
+    out[block] = 6;
+    __threadfence();
+    *turn = block + 1;
+}"""
+COOPERATIVE = """#include <cooperative_groups.h>
+__global__ void k(int *count, int *sense, int *out) {
+    cooperative_groups::this_grid().sync();
+    if (threadIdx.x == 0) out[blockIdx.x] = 6;
+}"""
+
+
+def run(source: str, grid: int, block: int) -> Simulation:
+    arguments = ("zeros:1", "zeros:1", f"zeros:{grid}")
+    return simulate("k.cu", "k", grid, block, arguments, source=source.replace("ORDER", WAIT), max_steps=20_000)
+
+
+@pytest.mark.parametrize(
+    ("source", "grid", "block"),
+    [(BARRIER, 264, 1024), (BARRIER, 1056, 33), (LANES, 2, 5), (EARLIER, 600, 1024), (COOPERATIVE, 264, 1024)],
+)
+def test_a_grid_that_the_gpu_holds_or_that_waits_for_earlier_blocks(source: str, grid: int, block: int) -> None:
+    simulation = run(source, grid, block)
+    assert simulation.findings == []
+    assert (simulation.arrays[2] == 6).all()
+
+
+@pytest.mark.parametrize(
+    ("source", "grid", "block"), [(BARRIER, 265, 1024), (BARRIER, 4225, 1), (COOPERATIVE, 265, 1024)]
+)
+def test_a_grid_that_the_gpu_does_not_hold(source: str, grid: int, block: int) -> None:
+    simulation = run(source, grid, block)
+    assert simulation.aborted
+    assert [finding.kind for finding in simulation.findings] == ["residency"]
+    (finding,) = simulation.findings
+    assert (
+        f"the grid has {grid} blocks of {block} threads, and at most {grid - 1} of them are resident" in finding.message
+    )
+    if source is BARRIER:
+        assert [position.line for position in finding.positions] == [1 + BARRIER[: BARRIER.index("ORDER")].count("\n")]
+        assert finding.threads[0].startswith("thread (0,0,0) in block")
+    assert (simulation.arrays[2] == 0).all()
+
+
+def test_the_described_gpu_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RESIDENCY, "multiprocessors", 2)
+    assert run(BARRIER, 4, 1024).findings == []
+    assert run(BARRIER, 64, 32).findings == []
+    for source, grid, block in ((BARRIER, 5, 1024), (BARRIER, 65, 32)):
+        assert [finding.kind for finding in run(source, grid, block).findings] == ["residency"]
+
+
+def test_shared_memory_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RESIDENCY, "multiprocessors", 1)
+    kernel = build(BARRIER.replace("ORDER", WAIT)).kernel("k")
+    for grid, shared_bytes in ((4, 40_000), (5, 40_000), (6, 40_000), (6, 30_000)):
+        arrays = [np.zeros(32, np.uint8) for _ in range(3)]
+        if grid * (shared_bytes + 1024) <= 228 * 1024:
+            kernel.launch((grid, 1, 1), (32, 1, 1), arrays, shared_bytes=shared_bytes)
+        else:
+            with pytest.raises(LaunchError, match="at most 5 of them are resident"):
+                kernel.launch((grid, 1, 1), (32, 1, 1), arrays, shared_bytes=shared_bytes)
+
+
+@pytest.mark.parametrize("grid", [4, 300])
+def test_a_loop_that_no_block_ends_is_endless(grid: int) -> None:
+    simulation = run(ENDLESS, grid, 1024)
+    assert [finding.kind for finding in simulation.findings] == ["endless"]
+
+
+@pytest.mark.parametrize(
+    ("block", "shared_bytes", "expected"),
+    [((1, 1, 1), 0, 32), ((33, 1, 1), 0, 32), ((65, 1, 1), 0, 21), ((8, 8, 8), 48 * 1024, 4)],
+)
+def test_resident_blocks_of_a_multiprocessor(block: tuple[int, ...], shared_bytes: int, expected: int) -> None:
+    assert ResidencyLimits(multiprocessors=1).count_resident_blocks(block, shared_bytes) == expected
