@@ -104,6 +104,11 @@ class Look:
     text_px: int
 
     @property
+    def is_enlarged(self) -> bool:
+        """Return whether the text is larger than normal."""
+        return self.text_px > FONT_SIZES["normal"]
+
+    @property
     def small_px(self) -> int:
         """Return the size of captions."""
         return max(11, round(self.text_px * 0.88))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from gui.painting.theme import Look, code_font
 from gui.step_view.dataflow.bands import BandGroup, build_bands, group_bands
 from gui.step_view.dataflow.clip import build_region, clip_painter, invert_region
 from gui.step_view.dataflow.labels import FlowLabels
-from gui.step_view.dataflow.layout import MIN_FRAMED_WIDTH, MIN_TEXT_WIDTH, DataflowLayout, Metrics
+from gui.step_view.dataflow.layout import MAX_TEXT_SHARE, MIN_FRAMED_WIDTH, MIN_TEXT_WIDTH, DataflowLayout, Metrics
 from gui.step_view.dataflow.lines import FAR, FILLED, NEAR, UNCHANGED, FlowLines
 from gui.step_view.dataflow.text_placement import TextPlacement, place_texts
 
@@ -93,7 +93,9 @@ class FlowPainter:
         if number not in self._font_sizes:
             longest = "0" * max(map(len, self.row_texts(number)), default=1)
             room = self.sizes.column - (5 if self.sizes.column > 24 else 3)
-            pixels = round(min(self.look.text_px * max(1.0, (self.sizes.column / 40) ** 0.5), 0.8 * self.sizes.cell))
+            pixels = round(
+                min(self.look.text_px * max(1.0, (self.sizes.column / 40) ** 0.5), MAX_TEXT_SHARE * self.sizes.cell)
+            )
             while pixels > _MIN_FONT_SIZE and QFontMetricsF(code_font(pixels)).horizontalAdvance(longest) > room:
                 pixels -= 1
             self._font_sizes[number] = pixels
@@ -300,7 +302,7 @@ class FlowPainter:
 
     def _place_texts(self, number: int, cells: Array) -> TextPlacement:
         row, sizes = self.layout.rows[number], self.sizes
-        tallest = round(min(self.look.text_px, 0.8 * sizes.cell))
+        tallest = round(min(self.look.text_px, MAX_TEXT_SHARE * sizes.cell))
         min_px = min(max(self.look.small_px - 2, 9), tallest)
         return place_texts(
             row, cells, self._full_texts(number), lambda cell: self.cell_rect(number, cell),
@@ -434,7 +436,8 @@ class FlowPainter:
         height = QFontMetricsF(lettering.font).height()
         painter.setFont(lettering.font)
         painter.setPen(QColor(self.theme.muted))
-        for cell, name in enumerate(names):
+        for cell, full_name in enumerate(names):
+            name = _range_start(full_name) if self._shortens_names else full_name
             rect = self.cell_rect(number, cell)
             width = lettering.width(name)
             left = rect.left() if cell == len(names) - 1 else rect.center().x() - width / 2
@@ -444,15 +447,24 @@ class FlowPainter:
             lettering.paint_centered(painter, box, name)
 
     @cached_property
-    def _name_lettering(self) -> Lettering:
-        """Return the font of names, which must fit a column, except the last name, which has space to its right."""
-        every = [name for number in range(len(self.layout.rows)) for name in self.layout.names(number)[:-1]]
+    def _shortens_names(self) -> bool:
+        """Return whether names in legible print are too long for a column, so that only their starts are painted."""
+        return self._find_name_font(str) < self.look.small_px - 2
+
+    def _find_name_font(self, shorten: Callable[[str], str]) -> int:
+        """Return the font size in which all names fit a column, except the last, which has space to its right."""
+        every = [shorten(name) for number in range(len(self.layout.rows)) for name in self.layout.names(number)[:-1]]
         longest, pixels = max(every, key=len, default=""), self.look.small_px
         while pixels > _MIN_FONT_SIZE and QFontMetricsF(code_font(pixels)).horizontalAdvance(longest) > (
             self.sizes.column - 3
         ):
             pixels -= 1
-        return Lettering(code_font(pixels))
+        return pixels
+
+    @cached_property
+    def _name_lettering(self) -> Lettering:
+        """Return the font of names."""
+        return Lettering(code_font(self._find_name_font(_range_start if self._shortens_names else str)))
 
     def _warps_of(self, row: Row, cells: Array) -> Array:
         warps: Array = row.block[cells] * self.warps[row.launch] + row.thread[cells] // WARP
@@ -676,3 +688,8 @@ class FlowPainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         radius = max(self._circle_radius, 4.0) + 1.5
         painter.drawEllipse(self.circle_at(number, cell), radius, radius)
+
+
+def _range_start(name: str) -> str:
+    """Return the start of a range's name: "a" for "a–d"."""
+    return name.partition("–")[0] or name

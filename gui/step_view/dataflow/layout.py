@@ -33,6 +33,8 @@ _TWO_LINE_WIDTH = 22.0
 _MIN_TWO_LINE_GAP = 0.45
 _MIN_CELL_HEIGHT = 12
 """Minimum cell height in pixels."""
+MAX_TEXT_SHARE = 0.8
+"""Maximum font size of a value, relative to its cell's height."""
 _MAX_VALUE_LENGTH, _MAX_SYMBOL_LENGTH = 7, 12
 """Maximum number of characters of a value, and of a symbol, that may overlap neighboring columns."""
 MIN_TEXT_WIDTH = 13.0
@@ -94,7 +96,8 @@ def compute_metrics(look: Look, column: float, label: float, pitch: float | None
     if pitch is not None:
         # Narrow cells grow higher where there is space, since their values overlap their neighbors.
         least_gap = _MIN_GAP if column >= _TWO_LINE_WIDTH else _MIN_TWO_LINE_GAP
-        cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + least_gap), look.px(_MIN_CELL_HEIGHT)))
+        lowest = max(look.px(_MIN_CELL_HEIGHT), look.small_px / MAX_TEXT_SHARE if look.is_enlarged else 0)
+        cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + least_gap), lowest))
         gap = min(max(pitch - cell, cell * least_gap), max(gap, cell) * _MAX_GAP)
     return Metrics(column, cell + gap, cell, label, look.px(14))
 

@@ -44,7 +44,9 @@ class FlowView(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.viewport = Viewport(max_column_width=_MAX_FILM_COLUMN_WIDTH if complete_frames else _MAX_COLUMN_WIDTH)
+        self.viewport = Viewport(
+            max_column_width=_MAX_FILM_COLUMN_WIDTH if complete_frames else _MAX_COLUMN_WIDTH, fits_all=complete_frames
+        )
         self.canvas = Canvas(self.viewport, complete_frames=complete_frames)
         self.marks = Marks()
         self.moment = 0
@@ -121,8 +123,8 @@ class FlowView(QWidget):
         self.update()
 
     def fit(self) -> None:
-        """Zoom so that the whole picture fits."""
-        self.viewport.fit(self.moment)
+        """Zoom so that all columns fit."""
+        self.viewport.fit_all(self.moment)
         self._update_view()
 
     def zoom(self, factor: float, at: QPointF | None = None) -> None:

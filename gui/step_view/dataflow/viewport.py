@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 TILE = 512
 """Width in pixels of the tiles in which rows are painted."""
 _MAX_COLUMN_WIDTH = 200.0
+_MAX_PAGES = 4
+"""Maximum width of all columns, relative to the visible part, for which enlarged text widens them."""
+_CELL_MARGIN = 6
+"""Space in pixels for the frame of a cell and for the gap to the next one."""
 _MIN_READABLE_FONT = 9
 """Font size in pixels for values that must all be visible at once."""
 
@@ -39,9 +43,11 @@ class Viewport:
     ----------
     max_column_width : int
         Maximum column width in pixels when all columns are fitted, at the normal text size.
+    fits_all : bool
+        Always fit all columns, even where enlarged text would need more space than there is.
     """
 
-    def __init__(self, *, max_column_width: int) -> None:
+    def __init__(self, *, max_column_width: int, fits_all: bool = False) -> None:
         self.layout: DataflowLayout | None = None
         self.width = self.height = 0
         self.offset = QPointF(0, 0)
@@ -49,7 +55,8 @@ class Viewport:
         self.fitted = True
         self.max_column_width = max_column_width
         """Maximum column width in pixels when all columns are fitted, at the normal text size."""
-        self._max_text_length = 1
+        self._always_fits_all = self._fits_all = fits_all
+        self._max_text_length = self._max_name_length = 1
         self._column = 34.0
         self._sizes: Metrics | None = None
         self._goal: QPointF | None = None
@@ -58,6 +65,7 @@ class Viewport:
         """Set the dataflow and go to its start."""
         self.show_layout(layout)
         self.offset, self._goal = QPointF(0, 0), None
+        self._fits_all = self._always_fits_all
         self.fit(0)
 
     def show_layout(self, layout: DataflowLayout | None) -> None:
@@ -65,6 +73,7 @@ class Viewport:
         self.layout = layout
         rows = range(0 if layout is None else len(layout.rows))
         self._max_text_length = max((len(text) for row in rows if layout for text in layout.texts(row, 6)), default=1)
+        self._max_name_length = max((len(name) for row in rows if layout for name in layout.names(row)[:-1]), default=1)
 
     def resize(self, width: int, height: int, moment: int) -> None:
         """Set the size of the viewport."""
@@ -77,6 +86,7 @@ class Viewport:
     def restyle(self, moment: int) -> None:
         """Apply the current look."""
         self._sizes = None
+        self._fits_all = self._always_fits_all
         if self.fitted:
             self.fit(moment)
 
@@ -109,12 +119,33 @@ class Viewport:
         metric = QFontMetricsF(code_font(_MIN_READABLE_FONT))
         return max(metric.horizontalAdvance("0" * self._max_text_length) + 4, MIN_TEXT_WIDTH)
 
+    def _enlarged_column_width(self, room: float) -> float:
+        """Return the column width for values, and names of cells if possible, in the current text size; else 0.
+
+        It is 0 at the normal text size, and for so many columns that scrolling would replace an overview.
+        """
+        if self.layout is None or self._fits_all or not look().is_enlarged:
+            return 0.0
+        metric = QFontMetricsF(code_font(look().small_px))
+        lengths = (max(self._max_text_length, self._max_name_length), self._max_text_length)
+        widths = (metric.horizontalAdvance("0" * length) + _CELL_MARGIN for length in lengths)
+        return next((width for width in widths if width * self.layout.columns <= _MAX_PAGES * room), 0.0)
+
+    def fit_all(self, moment: int) -> None:
+        """Fit all columns, whatever the text size, until another dataflow or text size is set."""
+        self._fits_all = True
+        self.fit(moment)
+
     def fit(self, moment: int) -> None:
-        """Fit all columns, and all rows if they stay high enough, and scroll to a moment."""
+        """Fit all columns, and all rows if they stay high enough, and scroll to a moment.
+
+        Enlarged text needs wider columns, of which only a part may be visible.
+        """
         self.fitted = True
         if self.layout is not None:
             room = self._column_space(self.width)
-            self._column = min(max(room / self.layout.columns, MIN_COLUMN_WIDTH), look().px(self.max_column_width))
+            column = max(room / self.layout.columns, self._enlarged_column_width(room), MIN_COLUMN_WIDTH)
+            self._column = min(column, look().px(self.max_column_width))
         self._sizes = None
         self.offset = QPointF(0, self.offset.y())
         self.follow(moment, at_once=True)

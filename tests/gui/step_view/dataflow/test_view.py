@@ -1,15 +1,16 @@
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
-from PyQt6.QtGui import QColor, QFontMetricsF, QMouseEvent, QWheelEvent
+from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QMouseEvent, QPainter, QWheelEvent
 from PyQt6.QtWidgets import QApplication
 
 from gui.painting.colors import warp_color
-from gui.painting.theme import code_font, look
+from gui.painting.theme import FONT_SIZES, Look, code_font, look, set_look
 from gui.painting.values import format_values
 from gui.step_view.dataflow.descriptions import describe_cell
 from gui.step_view.dataflow.layout import DataflowLayout
@@ -308,3 +309,85 @@ def test_lines_pass_below_the_cells_between_their_ends(qtbot, open_step_tab):
     after = cells()
     assert len(after) > 15
     assert [place for place in after if after[place] != before[place]] == []
+
+
+@pytest.fixture
+def enlarged(view):
+    before = look()
+    set_look(Look(before.theme, FONT_SIZES["lecture hall"]))
+    QApplication.sendEvent(view, QEvent(QEvent.Type.StyleChange))
+    yield view
+    set_look(before)
+
+
+def value_font(view, row):
+    """Return the font size of a row's values, in pixels, and whether all of them are in their cells."""
+    flow = view.canvas.flow
+    return flow._lettering(row, bold=True).font.pixelSize(), flow.text_placement(row) is None and all(
+        flow.row_texts(row)
+    )
+
+
+@pytest.mark.parametrize("width", [420, 700, 1500])
+def test_values_grow_with_the_text_and_columns_beyond_the_view_are_scrolled_to(enlarged, width):
+    view = enlarged
+    view.resize(width, 400)
+    row = row_named(view, "up 8")
+    assert value_font(view, row)[1]
+    size, is_inside = value_font(view, row)
+    assert size >= look().small_px
+    assert is_inside
+    view.show_moment(view.viewport.layout.rows[row].last + 1)
+    while view.viewport.gliding:
+        view.viewport.glide()
+    # The up-sweep's last operation is in the last column.
+    box = view.canvas.flow.cell_rect(row, 15).translated(view.viewport.origin())
+    assert view.viewport.sizes.label <= box.left()
+    assert box.right() <= width
+    visible = view.viewport.sizes.label + view.viewport.layout.width(view.viewport.sizes) <= width
+    assert visible == (width > 420)
+
+
+def test_fit_all_shows_all_columns_at_any_text_size(qtbot, enlarged):
+    view = enlarged
+    view.resize(420, 400)
+    sizes = view.viewport.sizes
+    assert sizes.label + view.viewport.layout.width(sizes) > 420
+    qtbot.keyClick(view, Qt.Key.Key_F)
+    view.resize(430, 400)
+    sizes = view.viewport.sizes
+    assert sizes.label + view.viewport.layout.width(sizes) <= 430
+    # The next recording is readable again.
+    view.open(DataflowLayout(FakeDataflow(VALUES)), (1,), several_blocks=False)
+    sizes = view.viewport.sizes
+    assert sizes.label + view.viewport.layout.width(sizes) > 430
+
+
+def test_a_film_and_an_overview_of_many_columns_fit_at_any_text_size(enlarged, qtbot):
+    film = FlowView(complete_frames=True)
+    qtbot.addWidget(film)
+    for view, values in ((film, VALUES), (enlarged, [123] * 256)):
+        view.resize(420, 400)
+        view.open(DataflowLayout(FakeDataflow(values)), (1,), several_blocks=False)
+        sizes = view.viewport.sizes
+        assert sizes.label + view.viewport.layout.width(sizes) <= 420
+
+
+NAMES = ("a–d", "e–h", "i–l", "m–p", "q–t", "u–x", "y–z", "other")
+
+
+@pytest.mark.parametrize(("column", "texts"), [(40, NAMES), (14, ("a", "e", "i", "m", "q", "u", "y", "other"))])
+def test_bins_in_narrow_columns_show_the_start_of_their_range(view, monkeypatch, column, texts):
+    layout = DataflowLayout(FakeDataflow(VALUES[:8]))
+    monkeypatch.setattr(layout, "names", lambda number: NAMES if number == 0 else ())
+    view.open(layout, (1,), several_blocks=False)
+    view.viewport.zoom(column / view.viewport.sizes.column, QPointF(0, 0))
+    painted = []
+    flow = view.canvas.flow
+    monkeypatch.setattr(flow._name_lettering, "paint_centered", lambda painter, box, text: painted.append((box, text)))
+    image = QImage(400, 100, QImage.Format.Format_RGB32)
+    with QPainter(image) as painter:
+        flow._paint_names(painter, 0)
+    assert tuple(text for _, text in painted) == texts
+    assert flow._name_lettering.font.pixelSize() >= look().small_px - 2
+    assert all(before.right() <= after.left() for (before, _), (after, _) in itertools.pairwise(painted))
