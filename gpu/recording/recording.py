@@ -19,6 +19,7 @@ import numpy as np
 
 from gpu.base.errors import InputError, SourcePosition
 from gpu.base.findings import Finding
+from gpu.base.thread_names import name_thread
 from gpu.files.file_access import read_bytes
 from gpu.recording import file as trace_file
 from gpu.recording.player_file import extract_recording
@@ -103,6 +104,23 @@ class Recording:
         self.stopped = stopped
         self._texts = dict(texts)
         self._firsts = np.array([launch.first for launch in self.launches], np.int64)
+
+    @cached_property
+    def _has_several_blocks(self) -> bool:
+        return any(prod(launch.trace.grid) > 1 for launch in self.launches)
+
+    def name_thread(self, launch: int, block: int, thread: int) -> str:
+        """Return a thread's name: "thread 3", or "block (5, 10), thread (30, 14)" if any launch has several blocks.
+
+        Parameters
+        ----------
+        launch : int
+            The launch's number.
+        block, thread : int
+            Their numbers in the launch and in the block, x fastest.
+        """
+        trace = self.launches[launch].trace
+        return name_thread(block, thread, trace.grid, trace.block, names_block=self._has_several_blocks)
 
     @classmethod
     def from_launches(

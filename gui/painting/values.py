@@ -1,4 +1,4 @@
-"""Formatting of values for the cells of the Step tab, and of thread names."""
+"""Formatting of values for the cells of the Step tab."""
 
 from __future__ import annotations
 
@@ -49,8 +49,3 @@ def format_values(values: Array, max_characters: int) -> list[str]:
         for value in values.tolist()
     ]
     return [text if "e" not in text or max_characters >= _MIN_SCIENTIFIC_WIDTH else "" for text in formatted]
-
-
-def thread_name(block: int, thread: int, *, several_blocks: bool) -> str:
-    """Return a thread's name: "thread 3", or "block 0, thread 3" if there are several blocks."""
-    return f"block {block}, thread {thread}" if several_blocks else f"thread {thread}"

@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
+from gpu.base.thread_names import format_index
 from gpu.base.warp import WARP
 from gpu.declaration.pattern import Inputs
 from gpu.declaration.presentation import InputKind
@@ -772,7 +773,7 @@ def _describe_block(request: StepRequest | None) -> str:
     assert isinstance(request, StepWriter)
     writer = request.writer
     blocks = writer.grid[0] * writer.grid[1] * writer.grid[2]
-    return f"From Run: {writer.kernel}, block {writer.block_number} of {blocks}"
+    return f"From Run: {writer.kernel}, block {format_index(writer.block, writer.grid)} of {blocks}"
 
 
 def _is_finding_new(models: RecordingModels, before: RecordingModels | None, moment: int) -> bool:

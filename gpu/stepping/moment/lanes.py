@@ -66,12 +66,15 @@ class Lanes:
         The event that caused the state, in IDLE lanes the branch, in WAITING lanes the barrier; otherwise -1.
     lines, loops : arrays
         The line of each event of the launch, and whether the event belongs to a loop.
+    block_shape : tuple of int
+        Threads of a block in x, y and z.
     """
 
     state: Array
     cause: Array
     lines: Array
     loops: Array
+    block_shape: tuple[int, ...] = (1, 1, 1)
 
     @property
     def line(self) -> Array:
@@ -171,6 +174,7 @@ class LaunchLanes:
         # After an error, or at the end of an incomplete recording, lanes stay at their last statement.
         self._is_incomplete = bool(trace.failure or trace.stop_reason)
         self._shape = (prod(launch.grid), launch.lanes_per_block // WARP, WARP)
+        self._block_shape = tuple(launch.block)
         self._absent = np.zeros(self._shape, bool)
         self._absent.reshape(self._shape[0], -1)[:, prod(launch.block) :] = True
         self._takes_turns = trace.lanes_per_part is not None
@@ -200,7 +204,7 @@ class LaunchLanes:
         if self._takes_turns:
             self._mark_waiting(running, event, flat, causes)
         state[self._absent], cause[self._absent] = LaneState.ABSENT, -1
-        return Lanes(state, cause, self._lines, self._loops)
+        return Lanes(state, cause, self._lines, self._loops, self._block_shape)
 
     def _derive_lane_states(self, number: int, event: int) -> tuple[Array, Array]:
         """Return the states and causes of the lanes in a lane trace."""

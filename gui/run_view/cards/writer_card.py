@@ -5,6 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QEvent, QObject, QPoint, pyqtSignal
 from PyQt6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 
+from gpu.base.thread_names import format_index
 from gpu.messages.runs.writer import MAX_STATEMENTS, Index3, Writer, WrittenElement
 from gui.painting.theme import look
 from gui.plots.histogram_plot import CHANNELS
@@ -148,7 +149,7 @@ class WriterCard(Card):
         several = result.writes > 1
         launch = f", launch {writer.launch + 1} of {result.launches}" if result.launches > 1 else ""
         self.line.show_text(f"{writer.file.rsplit('/', 1)[-1]}:{writer.line}   {writer.text}".replace("&", "&&"))
-        block, thread = _format_index(writer.block, writer.grid), _format_index(writer.thread, writer.block_shape)
+        block, thread = format_index(writer.block, writer.grid), format_index(writer.thread, writer.block_shape)
         grid, block_shape = _format_extents(writer.grid), _format_extents(writer.block_shape)
         self._show_texts(
             f"Block {block}, thread {thread}",
@@ -211,12 +212,6 @@ class WriterCard(Card):
         )
 
 
-def _format_index(index: Index3, extents: Index3) -> str:
-    """Format an index with as many components as the extents need: 3, or (3, 4)."""
-    parts = index[: max(axis + 1 for axis, extent in enumerate((2, *extents[1:])) if extent > 1)]
-    return str(parts[0]) if len(parts) == 1 else f"({', '.join(map(str, parts))})"
-
-
 def _format_extents(extents: Index3) -> str:
     parts = extents[: max(axis + 1 for axis, extent in enumerate((2, *extents[1:])) if extent > 1)]
     return " × ".join(map(format_count, parts))
@@ -253,6 +248,6 @@ def _describe_other_writes(written: WrittenElement) -> str:
     blocks = f"{format_count(written.blocks)} block{'s' if written.blocks > 1 else ''}"
     text = f"In this launch: {prefix}{format_count(written.writes)} {kind} by {threads} of {blocks}; shown is the last"
     if (first.block, first.thread) != (writer.block, writer.thread):
-        block, thread = _format_index(first.block, first.grid), _format_index(first.thread, first.block_shape)
+        block, thread = format_index(first.block, first.grid), format_index(first.thread, first.block_shape)
         text += f", the first was block {block}, thread {thread}"
     return f"{text}."

@@ -16,7 +16,7 @@ from gpu.base.warp import WARP
 from gpu.stepping.moment.array_accesses import ArrayAccess, find_array_accesses
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
-from gui.painting.values import format_value, thread_name
+from gui.painting.values import format_value
 from gui.qt.events import is_event_type
 from gui.step_view.arrays.panels import Panel, build_panels, wrap_shape
 from gui.step_view.arrays.shades import Mark
@@ -347,22 +347,22 @@ class MemoryView(QWidget):
         if hit is None or self.models is None:
             QToolTip.hideText()
             return
-        panel, cell = hit
+        (panel, cell), recording = hit, self.models.recording
         lines = [f"{panel.title.split()[0]}{panel.format_index(cell)}"]
         if panel.has_value.reshape(-1)[cell]:
             lines[0] += f" = {format_value(panel.values.reshape(-1)[cell].item())}"
         for touch in self.touches:
             if touch.array_number == panel.number:
                 hits = np.flatnonzero(touch.elements == panel.element_at(cell))
-                several_blocks = self.models.several_blocks
+                launch = recording.locate_moment(max(self.moment - 1, 0))[0].number
                 pairs = zip(touch.blocks[hits[:4]].tolist(), touch.threads[hits[:4]].tolist(), strict=True)
-                names = [thread_name(*pair, several_blocks=several_blocks) for pair in pairs]
+                names = [recording.name_thread(launch, *pair) for pair in pairs]
                 if names:
                     more = f" and {hits.size - 4} more" if hits.size > 4 else ""
-                    by_threads = ("; " if several_blocks else ", ").join(names)
+                    by_threads = ("; " if any("," in name for name in names) else ", ").join(names)
                     lines.append(f"{'written' if touch.is_write else 'read'} by {by_threads}{more}")
         if (race := self._race_at(panel, cell)) is not None:
-            lines.append(describe_race(race, several_blocks=self.models.several_blocks))
+            lines.append(describe_race(recording, race))
         if (found := self._finding_at(panel, [panel.element_at(cell)])) is not None:
             lines.append(wrap_tip(found.finding.message))
         QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)

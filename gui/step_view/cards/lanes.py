@@ -9,6 +9,7 @@ from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from gpu.base.thread_names import name_thread
 from gpu.base.warp import WARP
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.pixmaps import Pixmaps
@@ -171,7 +172,8 @@ class LaneGrid(QWidget):
         state = int(self.lanes.state[self.block].reshape(-1)[thread])
         line = int(self.lanes.line[self.block].reshape(-1)[thread])
         words = f"inactive (line {line})" if state == IDLE else _STATE_NAMES[state]
-        QToolTip.showText(event.globalPosition().toPoint(), f"thread {thread}: {words}", self)
+        name = name_thread(self.block, thread, (1,), self.lanes.block_shape, names_block=False)
+        QToolTip.showText(event.globalPosition().toPoint(), f"{name}: {words}", self)
 
 
 class LanesCard(Card):

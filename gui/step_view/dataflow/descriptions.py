@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gui.painting.values import format_value, thread_name
+from gui.painting.values import format_value
 from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:
+    from gpu.recording.recording import Recording
     from gpu.stepping.dataflow.rows import Row
     from gpu.stepping.races import Race
 
@@ -32,17 +33,16 @@ def element_name(row: Row, cell: int) -> str:
     return name if row.storage.space == "register" else f"{name}[{int(row.column[cell])}]"
 
 
-def describe_race(race: Race, *, several_blocks: bool) -> str:
+def describe_race(recording: Recording, race: Race) -> str:
     """Return a race in words: "race: written by thread 3; read by thread 4; not synchronized"."""
     racers = (
-        f"{'written' if each.is_write else 'read'} by "
-        + thread_name(each.block, each.thread, several_blocks=several_blocks)
+        f"{'written' if each.is_write else 'read'} by " + recording.name_thread(race.launch, each.block, each.thread)
         for each in (race.first, race.second)
     )
     return f"race: {'; '.join(racers)}; not synchronized"
 
 
-def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:
+def describe_cell(layout: DataflowLayout, cell: tuple[int, int]) -> str:
     """Return a cell's element, value, thread, source line and operands."""
     number, row_cell = cell
     row = layout.rows[number]
@@ -54,6 +54,6 @@ def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_bloc
     for _, source_row, source_cell in sources[sources[:, 0] == row_cell].tolist():
         source = layout.rows[source_row]
         parts.append(f"{element_name(source, source_cell)} = {format_value(source.value[source_cell].item())}")
-    thread = thread_name(int(row.block[row_cell]), int(row.thread[row_cell]), several_blocks=several_blocks)
+    thread = layout.dataflow.recording.name_thread(row.launch, int(row.block[row_cell]), int(row.thread[row_cell]))
     origin = f"\n{thread}, line {row.line}"
     return text + origin + (f"\nfrom {', '.join(parts)}" if parts else "")

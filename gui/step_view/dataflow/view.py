@@ -52,7 +52,6 @@ class FlowView(QWidget):
         self.moment = 0
         self.complete = True
         """Whether the last frame was painted completely."""
-        self._several_blocks = False
         self._press_position: QPointF | None = None
         self._dragged = False
         self._glide_timer = create_repeating_timer(_GLIDE_MS, self._continue_glide, self)
@@ -77,7 +76,7 @@ class FlowView(QWidget):
         failed : bool
             Whether an error ended the recording.
         """
-        self.moment, self.marks, self._several_blocks = 0, Marks(), several_blocks
+        self.moment, self.marks = 0, Marks()
         self.canvas.open(warps, several_blocks=several_blocks, failed=failed)
         self.viewport.open(layout)
         self._update_view()
@@ -199,7 +198,7 @@ class FlowView(QWidget):
         cell, _ = self.viewport.cell_at(event.position(), self.moment)
         self.setCursor(Qt.CursorShape.PointingHandCursor if cell else Qt.CursorShape.ArrowCursor)
         if cell and self.viewport.layout is not None:
-            text = describe_cell(self.viewport.layout, cell, several_blocks=self._several_blocks)
+            text = describe_cell(self.viewport.layout, cell)
             if (found := self.marks.findings.get(cell)) is not None and found.moment < self.moment:
                 text += f"\n{wrap_tip(found.text)}"
             QToolTip.showText(event.globalPosition().toPoint(), text, self)

@@ -9,9 +9,9 @@ from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
+from gpu.base.thread_names import name_thread
 from gui.painting.colors import mix_colors
 from gui.painting.theme import code_font, look
-from gui.painting.values import thread_name
 
 if TYPE_CHECKING:
     from gpu.stepping.launch_tree import Grid
@@ -173,10 +173,10 @@ class LaunchesView(QWidget):
         if grid.parent < 0:
             lines.append("launched by the host")
         else:
-            several_blocks = self.grids[grid.parent].blocks > 1
-            lines.append(
-                f"launched by {thread_name(grid.parent_block, grid.parent_thread, several_blocks=several_blocks)}"
-            )
+            parent = self.grids[grid.parent]
+            extents = (parent.blocks,), (parent.threads,)
+            name = name_thread(grid.parent_block, grid.parent_thread, *extents, names_block=parent.blocks > 1)
+            lines.append(f"launched by {name}")
         return "\n".join(lines)
 
 

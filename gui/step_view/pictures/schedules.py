@@ -17,7 +17,7 @@ from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import StepPattern
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
-from gui.painting.values import format_value, thread_name
+from gui.painting.values import format_value
 from gui.qt.events import is_event_type
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.pictures.schedule_search import (
@@ -210,13 +210,15 @@ class SchedulesView(QWidget):
         self.smallest_button.show()
 
     def _describe_difference(self, difference: Difference) -> str:
-        several_blocks = self.models[0] is not None and self.models[0].several_blocks
         values = ["no value" if value is None else format_value(value.item()) for value in difference.values]
-        writers = [
-            "" if each is None
-            else f" by {thread_name(each.block, each.thread, several_blocks=several_blocks)}, line {each.line}"
-            for each in difference.writers
-        ]  # fmt: skip
+        writers = []
+        for each, models, place in zip(difference.writers, self.models, difference.rows, strict=True):
+            if each is None or models is None:
+                writers.append("")
+                continue
+            launch = 0 if place is None else models.layout.rows[place].launch
+            thread = models.recording.name_thread(launch, each.block, each.thread)
+            writers.append(f" by {thread}, line {each.line}")
         if writers[0] == writers[1]:
             writers = ["", writers[0]]
         first, second = (value + writer for value, writer in zip(values, writers, strict=True))

@@ -123,7 +123,7 @@ class RecordingModels:
     def finding_cells(self) -> dict[tuple[int, int], CellFinding]:
         """Return the findings by the row and cell of the dataflow that they are about."""
         cells = {
-            cell: CellFinding(race.second.moment, describe_race(race, several_blocks=self.several_blocks))
+            cell: CellFinding(race.second.moment, describe_race(self.recording, race))
             for cell, race in self.racing_cells.items()
         }
         for found in self.findings:

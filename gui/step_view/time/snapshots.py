@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu.base.warp import WARP
-from gui.painting.values import thread_name
 
 if TYPE_CHECKING:
     from gpu.stepping.moment.lanes import Lanes
@@ -91,7 +90,8 @@ def _describe_statement(models: RecordingModels, moment: int, block: int, thread
     lines = models.recording.text(models.files[event]).split("\n")
     number = int(models.lines[event])
     code = lines[number - 1] if 0 < number <= len(lines) else ""
-    name = thread_name(block, thread, several_blocks=models.several_blocks)
+    launch = models.recording.locate_moment(event)[0].number
+    name = models.recording.name_thread(launch, block, thread)
     explanation = explain(models.recording, event, block, thread)
     variables = "   ".join(f"{each} = {value}" for each, value in explanation.variables)
     if explanation.call:  # the figure shows the effects after the call

@@ -54,6 +54,7 @@ class FakeDataflow:
                     thread, sources)
             )  # fmt: skip
         self.rows = tuple(rows)
+        self.recording = SimpleNamespace(name_thread=lambda launch, block, thread: f"thread {thread}")
         self.moments = 4 * len(rows)
 
     def row_at(self, moment):

@@ -466,8 +466,10 @@ def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, 
         tab.player.go_to(tab.player.end)
         assert _count_red_pixels(view) > 50, kind
     assert all(tab.models.layout.rows[row].storage.name == races[0].name for row, _ in tab.models.racing_cells)
-    words = describe_race(races[0], several_blocks=False)
-    assert re.fullmatch(r"race: (written|read) by thread \d+; (written|read) by thread \d+; not synchronized", words)
+    words = describe_race(tab.models.recording, races[0])
+    assert re.fullmatch(
+        r"race: (written|read) by block \d, thread \d; (written|read) by block \d, thread \d; not synchronized", words
+    )
     assert "written" in words
     clean = open_step_tab("scan", "brent-kung").page.step
     assert not clean.models.races

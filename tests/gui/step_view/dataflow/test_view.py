@@ -157,9 +157,9 @@ def test_nothing_of_the_future_can_be_clicked(qtbot, view):
 
 def test_words_say_who_made_a_value_from_what(view):
     row = row_named(view, "up 2")
-    text = describe_cell(view.viewport.layout, (row, 3), several_blocks=False)
+    text = describe_cell(view.viewport.layout, (row, 3))
     assert text.splitlines() == ["s[3] = 11", "thread 0, line 67", "from s[1] = 4, s[3] = 7"]
-    assert describe_cell(view.viewport.layout, (0, 2), several_blocks=False) == "data[2] = 7"
+    assert describe_cell(view.viewport.layout, (0, 2)) == "data[2] = 7"
 
 
 def test_eight_elements_fill_a_large_panel(qtbot, view):

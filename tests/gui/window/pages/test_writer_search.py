@@ -67,6 +67,10 @@ def test_a_pixel_that_is_clicked_shows_its_thread_and_steps_from_there(qtbot, wi
     (request,) = requests_of(StepWriter)
     writer = request.writer
     assert step.followed == (writer.block_number, writer.thread_number)
+    # The thread has one name in Run and in Step: in the statement, in tooltips, and in the head.
+    name = card.thread_label.text()
+    assert step.panes.statement.text().startswith(f"{name[0].lower()}{name[1:]}:")
+    assert step.settings_button.text().startswith(f"From Run: convolve_naive, block {who[6 : who.index('), ') + 1]}")
     assert step.models.recording.position(step.player.moment - 1).line == writer.line
     assert step.settings_button.text().startswith("From Run: convolve_naive, block ")
     panel = next(each for each in step.panes.arrays.panels if each.title.startswith("out"))
