@@ -145,6 +145,7 @@ class Canvas:
         self._paint_marks(painter, flow, rows, moment, marks)
         painter.restore()
         flow.labels.paint(painter, rows, moment, current, origin.y(), width)
+        flow.labels.paint_indices(painter, origin, width)
         return not tiles.used_outdated
 
     @staticmethod

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
+
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 
@@ -10,6 +13,9 @@ from gui.painting.lettering import Lettering
 from gui.painting.theme import Look, text_families
 from gui.step_view.dataflow.descriptions import row_title
 from gui.step_view.dataflow.layout import DataflowLayout, Metrics
+
+_MIN_INDEXED_COLUMNS = 64
+"""Minimum number of columns that get indices: cells of fewer columns can be counted."""
 
 
 class FlowLabels:
@@ -64,6 +70,46 @@ class FlowLabels:
             painter.setPen(QColor(theme.accent))
             box = QRectF(side, top + sizes.top(current), width_of_label, sizes.cell)
             self._current_label.paint_left(painter, box, self._elided_title(current))
+
+    @cached_property
+    def _index_step(self) -> int:
+        """The distance of the columns with indices: a power of two with room for the largest index; 0 for few columns."""
+        if self.layout.columns < _MIN_INDEXED_COLUMNS:
+            return 0
+        room = self._label.width(str(self.layout.columns)) + self.look.px(10)
+        return 1 << max(0, math.ceil(math.log2(room / self.sizes.column)))
+
+    def list_indices(self, left: float, right: float) -> list[int]:
+        """Return the columns that get an index, of those whose centers lie between two x of the dataflow."""
+        if not self._index_step:
+            return []
+        first, last = (math.ceil(x / self.sizes.column - 0.5) for x in (left, right))
+        start = -(-max(first, 0) // self._index_step) * self._index_step
+        return list(range(start, min(last, self.layout.columns), self._index_step))
+
+    def paint_indices(self, painter: QPainter, origin: QPointF, width: float) -> None:
+        """Paint the indices of columns at the top of a view of many columns, over the rows that are scrolled there.
+
+        Parameters
+        ----------
+        origin : QPointF
+            The position of column 0 in the view.
+        width : float
+            The view's width.
+        """
+        if not self._index_step:
+            return
+        strip = QRectF(self.sizes.label, 0, width - self.sizes.label, self.sizes.head)
+        painter.fillRect(strip, QColor(self.theme.surface))
+        painter.setFont(self._label.font)
+        painter.setPen(QColor(self.theme.muted))
+        for column in self.list_indices(self.sizes.label - origin.x(), width - origin.x()):
+            center = origin.x() + (column + 0.5) * self.sizes.column
+            text = str(column)
+            half = self._label.width(text) / 2
+            # The first index begins where its narrow column does.
+            left = max(center - half, self.sizes.label)
+            self._label.paint_left(painter, QRectF(left, 0, 2 * half, self.sizes.head), text)
 
     def _elided_title(self, number: int) -> str:
         """Return the label of a row, elided to the available width."""

@@ -373,6 +373,34 @@ def test_a_film_and_an_overview_of_many_columns_fit_at_any_text_size(enlarged, q
         assert sizes.label + view.viewport.layout.width(sizes) <= 420
 
 
+@pytest.mark.parametrize("columns", [16, 64, 256, 1024])
+def test_many_columns_have_indices_where_there_is_room(qtbot, view, columns):
+    view.open(DataflowLayout(FakeDataflow(np.ones(columns, np.int32))), (32,), several_blocks=False)
+    labels = view.canvas.flow.labels
+    indices = labels.list_indices(0, view.viewport.layout.width(view.viewport.sizes))
+    before = view.grab().toImage()
+    if columns < 64:
+        assert indices == []
+        return
+    steps = set(np.diff(indices).tolist())
+    assert indices[0] == 0
+    assert len(steps) == 1
+    step = steps.pop()
+    assert columns - step <= indices[-1] < columns
+    width = QFontMetricsF(labels._label.font).horizontalAdvance(str(columns))
+    assert width < step * view.viewport.sizes.column < 3 * (width + 20)
+    # The indices stay at the top, in their columns, when the picture is scrolled and zoomed.
+    view.zoom(6.0)
+    view.scroll_by(QPointF(-150, -200))
+    left = view.viewport.sizes.label - view.viewport.origin().x()
+    visible = labels_after = view.canvas.flow.labels.list_indices(left, left + 500)
+    assert visible
+    assert all(left <= (each + 0.5) * view.viewport.sizes.column <= left + 500 for each in labels_after)
+    strip = view.grab().toImage().copy(round(view.viewport.sizes.label), 0, 500, round(view.viewport.sizes.head))
+    assert strip != before.copy(strip.rect())
+    assert len({strip.pixel(x, y) for x in range(500) for y in range(strip.height())}) > 2
+
+
 NAMES = ("a–d", "e–h", "i–l", "m–p", "q–t", "u–x", "y–z", "other")
 
 
