@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu.files.file_access import format_path
 
-_POSITION = re.compile(r"\(at line (\d+), column \d+\)$")
+_POSITION = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 class TomlError(Exception):
@@ -35,7 +35,8 @@ def parse(text: str) -> dict[str, Any]:
         raise TomlError("it is nested too deep", 1) from None
     except ValueError as error:  # includes errors about numbers with thousands of digits
         match = _POSITION.search(str(error))
-        raise TomlError(format_path(_POSITION.sub("", str(error)).strip()), int(match[1]) if match else 1) from None
+        line = 1 if match is None else int(match[1] or text.rstrip("\n").count("\n") + 1)
+        raise TomlError(format_path(_POSITION.sub("", str(error)).strip()), line) from None
 
 
 def format_value(value: object) -> str:

@@ -85,16 +85,12 @@ class LessonStepTab(StepTab):
             self._picture_changed = self._picture_changed or self.panes.kinds.chosen != "Arrays"
             self.choose_picture("Arrays")
         elif self._picture_changed:
-            self._picture_changed, self._selected_picture = False, None  # the default picture of the recording
+            self._picture_changed = False
+            self.choose_picture("")
         self.panes.arrays.highlight_elements(())
         self.steppable = self.settings.steppable = create_steppable(playable)
         self._file = self.steppable.file
         self.record()
-
-    def choose_picture(self, name: str) -> None:
-        """Show a picture by its name."""
-        if self.panes.kinds.chosen != name:
-            self.panes.kinds.choose(name)
 
     def show_hidden_results(self) -> None:
         """Show counts and findings, which are hidden until the question is answered."""

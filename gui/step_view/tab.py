@@ -124,7 +124,7 @@ class StepTab(QWidget):
             if timeline_subject is not None
             else None
         )
-        self._keys = ViewKeys(
+        self.keys = ViewKeys(
             self,
             {
                 "Space": lambda: self._active_player.toggle(),
@@ -404,6 +404,13 @@ class StepTab(QWidget):
             else:
                 self.panes.show_cycles(False)
                 self.panes.pictures.setCurrentWidget(self.panes.message)
+
+    def choose_picture(self, name: str) -> None:
+        """Show a picture by its name; "" shows the recording's default from the next recording on."""
+        if not name:
+            self._selected_picture = None
+        elif self.panes.kinds.chosen != name:
+            self.panes.kinds.choose(name)
 
     @property
     def shows_flow(self) -> bool:

@@ -41,6 +41,7 @@ class ViewKeys(QObject):
         self, view: QWidget, keys: Mapping[str, Callable[[], object]], non_repeating: tuple[str, ...] = ()
     ) -> None:
         super().__init__(view)
+        self._actions = dict(keys)
         self._shortcuts = [
             self._create_shortcut(view, key, do, repeats=key not in non_repeating) for key, do in keys.items()
         ]
@@ -51,6 +52,18 @@ class ViewKeys(QObject):
         assert isinstance(app, QApplication)
         app.focusChanged.connect(self._on_focus_changed)
         self._on_focus_changed(None, app.focusWidget())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the keys."""
+        return tuple(self._actions)
+
+    def press(self, key: str) -> bool:
+        """Run the action of a key that another window received; return whether there is one."""
+        action = self._actions.get(key)
+        if action is not None:
+            action()
+        return action is not None
 
     def _create_shortcut(self, view: QWidget, key: str, action: Callable[[], object], *, repeats: bool) -> QShortcut:
         shortcut = QShortcut(QKeySequence(key), view)

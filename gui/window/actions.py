@@ -20,6 +20,7 @@ from gui.window.files import Files
 from gui.window.lecture_mode import LectureMode
 from gui.window.pages.page_stack import Pages
 from gui.window.pages.run_actions import RunActions
+from gui.window.sequences.player import SequencePlayer, list_builtin_sequences
 from gui.window.shortcut_priority import ShortcutPriority
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))
@@ -81,12 +82,13 @@ class Actions(QObject):
         The window that the actions belong to.
     saved_settings : SavedSettings
         Has the list of recent files.
-    appearance, files, own, pages, running, lecturing, teaching
+    appearance, files, user_file, pages, running, lecturing, teaching, sequences
         The objects that the actions call.
     """
 
     menu_requested = pyqtSignal()
     preferences_requested = pyqtSignal()
+    presenter_requested = pyqtSignal()
 
     def __init__(
         self,
@@ -99,6 +101,7 @@ class Actions(QObject):
         running: RunActions,
         lecturing: LectureMode,
         teaching: LessonPresenter,
+        sequences: SequencePlayer,
     ) -> None:
         super().__init__(window)
         self._window, self._saved_settings, self._files = window, saved_settings, files
@@ -111,6 +114,7 @@ class Actions(QObject):
         self._add_run_actions(pages, running, lecturing)
         self._add_view_actions(appearance, pages, running, lecturing)
         self._add_lesson_actions(teaching)
+        self._add_lecture_actions(sequences)
         self._add_help_actions()
         ShortcutPriority(window, ("Ctrl+E",))
 
@@ -225,6 +229,25 @@ class Actions(QObject):
         self._add_action(menu, "previous step", "Previous step of the lesson", teaching.open_previous_step, "Alt+Left")
         self._add_action(menu, "hint", "Hint", teaching.show_next_hint, "F9")
         self._add_action(menu, "open lessons", "Open lessons…", teaching.choose_folder)
+
+    def _add_lecture_actions(self, sequences: SequencePlayer) -> None:
+        menu = self._start_group("Lecture")
+        self._add_action(menu, "open sequence", "Open sequence…", sequences.choose_and_open)
+        for title, path in list_builtin_sequences():
+            self._add_action(menu, f"sequence {path.stem}", title, partial(sequences.open, path))
+        menu.addSeparator()
+        self._add_action(menu, "next moment", "Next moment", sequences.go_to_next, "N")
+        self._add_action(menu, "previous moment", "Previous moment", sequences.go_to_previous, "Shift+N")
+        self._add_action(menu, "presenter", "Presenter's window", self.presenter_requested.emit, "F12")
+        menu.addSeparator()
+        self._add_action(menu, "add moment", "Add the window's state as a moment", sequences.add_moment, "Ctrl+M")
+        self._add_action(menu, "copy sequence", "Save a copy of the sequence…", sequences.save_copy)
+
+    @property
+    def lecture_actions(self) -> list[QAction]:
+        """The actions that also work in the presenter's window."""
+        names = ("next moment", "previous moment", "presenter", "add moment", "full screen", "shortcuts")
+        return [self.actions_by_name[name] for name in names]
 
     def _add_help_actions(self) -> None:
         menu = self._start_group("Help")

@@ -14,6 +14,7 @@ from gpu.files.arrays import EXTENSIONS as NUMBERS
 from gui.bodies_view.files import BODY_FILES, TIPSY
 from gui.bodies_view.view import BodiesView
 from gui.lessons.presenter import LessonPresenter
+from gui.model.sequences import SUFFIX as SEQUENCE
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
 from gui.user_kernel.page import UserKernelPage
@@ -23,6 +24,7 @@ from gui.user_kernel.user_file import UserFile
 from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 from gui.window.messages import Messages
 from gui.window.pages.page_stack import Pages
+from gui.window.sequences.player import SequencePlayer
 
 _PROGRAMS = "Kernels, programs and scripts (*.cu *.py)"
 _READABLE_FILTER = (
@@ -52,6 +54,8 @@ class Files:
     teaching : LessonPresenter
         Opens lessons.
     messages : Messages
+    sequences : SequencePlayer
+        Opens sequences of moments.
     """
 
     def __init__(
@@ -63,19 +67,24 @@ class Files:
         user_file: UserFile,
         teaching: LessonPresenter,
         messages: Messages,
+        sequences: SequencePlayer,
     ) -> None:
         self._window, self._bench, self._saved_settings = window, bench, saved_settings
         self._pages, self._user_file, self._teaching, self._messages = pages, user_file, teaching, messages
+        self._sequences = sequences
 
     def _find_image_folder(self) -> Path:
         folder = self._saved_settings.recent[0].parent if self._saved_settings.recent else Path.home()
         return folder if os.path.isdir(folder) else Path.home()
 
     def open_file(self, path: Path) -> None:
-        """Open an image, a kernel, lessons, or numbers; if the file cannot be read, nothing changes."""
+        """Open an image, a kernel, lessons, a sequence or numbers; if the file cannot be read, nothing changes."""
         bench, pages = self._bench, self._pages
         if self._teaching.contains_lessons(path):
             self._teaching.open_folder(path)
+            return
+        if path.suffix.lower() == SEQUENCE:
+            self._sequences.open(path)
             return
         if path.suffix.lower() in KERNELS:
             self._user_file.open(path)

@@ -44,6 +44,7 @@ class LectureMode(QObject):
         self._window, self._appearance, self._find_step_tab = window, appearance, find_step_tab
         self._lesson_pane = lesson_pane
         self.view: LectureView | None = None
+        self._is_suspended = False
         self._was_full_screen = False
         appearance.changed.connect(self._restyle_view)
 
@@ -52,7 +53,11 @@ class LectureMode(QObject):
         window, tab = self._window, self._find_step_tab()
         if self.view is not None:
             self.view.end()
+        elif self._is_suspended:
+            self._is_suspended = False
+            self._restore_window()
         elif tab is not None and tab.models is not None:
+            self._was_full_screen = self._window.isFullScreen()
             self._begin_lecture(tab)
         else:
             self._set_full_screen(not window.isFullScreen())
@@ -66,14 +71,54 @@ class LectureMode(QObject):
     def _begin_lecture(self, tab: StepTab) -> None:
         over = self._window.centralWidget()
         assert over is not None
-        self._was_full_screen = self._window.isFullScreen()
         tab.settings.hide()
         self.view = LectureView(tab, over, self._lesson_pane if self._lesson_pane.isVisible() else None)
         self.view.ended.connect(self._on_lecture_ended)
         self.view.resized.connect(self._scale_text)
-        if not self._was_full_screen:
-            self._set_full_screen(True)
+        self._set_full_screen(True)
         self.view.begin()
+
+    def keep_open(self) -> None:
+        """Keep the view while another page or tab is shown below it, until `show_tab` or `suspend` is called."""
+        if self.view is not None:
+            self.view.keeps_open = True
+
+    def show_tab(self, tab: StepTab, hint: str) -> None:
+        """Continue the lecture, if there is one, with the recording of a tab that is visible in the window.
+
+        Parameters
+        ----------
+        tab : StepTab
+        hint : str
+            A text shown until the next step.
+        """
+        if tab.models is None:
+            self.suspend()
+            return
+        if self._is_suspended:
+            self._is_suspended = False
+            self._begin_lecture(tab)
+        if self.view is not None:
+            self.view.show_tab(tab, hint)
+
+    def show_message(self, text: str) -> None:
+        """Show a message in the lecture, which covers the window's messages; without a lecture do nothing."""
+        if self.view is not None:
+            self.view.show_message(text)
+
+    def press_key(self, key: str) -> None:
+        """Run the action of a key, such as "Right", in the lecture or the visible Step tab."""
+        tab = self._find_step_tab()
+        if self.view is not None and self.view.blank.isVisible():
+            self.view.blank.uncover()
+        elif not (self.view is not None and self.view.keys.press(key)) and tab is not None:
+            tab.keys.press(key)
+
+    def suspend(self) -> None:
+        """Show the page below the lecture on the full screen, until `show_tab` continues the lecture."""
+        if self.view is not None:
+            self._is_suspended = True
+            self.view.end()
 
     def _scale_text(self, height: int) -> None:
         """Scale the text with the window's height."""
@@ -90,7 +135,9 @@ class LectureMode(QObject):
 
     def end_lecture(self, if_inactive: Callable[[], None]) -> None:
         """End the lecture unless something is selected in it; without a lecture call `if_inactive`."""
-        if self.view is None or self.view.tab.has_selection:
+        if self.view is None and self._is_suspended:
+            self.toggle()
+        elif self.view is None or self.view.tab.has_selection:
             if_inactive()
         else:
             self.view.end()
@@ -99,5 +146,9 @@ class LectureMode(QObject):
         self.view = None
         self._appearance.scale_text(1.0)
         self._lesson_pane.resize_with_text(self._window.width())
+        if not self._is_suspended:
+            self._restore_window()
+
+    def _restore_window(self) -> None:
         if not self._was_full_screen:
             self._set_full_screen(False)

@@ -45,6 +45,9 @@ from gui.window.pages.pattern_page import PatternPage
 from gui.window.pages.preparation import Preparation
 from gui.window.pages.run_actions import RunActions
 from gui.window.preferences import Preferences
+from gui.window.sequences.moments import MomentDisplay
+from gui.window.sequences.player import SequencePlayer
+from gui.window.sequences.presenter import PresenterWindow
 from gui.window.sidebar import Sidebar
 from gui.window.start_dialog import StartDialog
 from gui.window.status_line import StatusLine, Survey, describe_engines, survey_devices
@@ -122,11 +125,16 @@ class MainWindow(QMainWindow):
             self.stack, lambda: self.bench.side_jobs, self.saved_settings, lambda scene: show_scene(self.pages, scene)
         )
         self.preparation = Preparation(self.pages, self.stack, self.bench, self.teaching.lessons)
-        self.files = Files(
-            self, self.bench, self.saved_settings, self.pages, self.user_file, self.teaching, self.messages
-        )
-        self.running = RunActions(self.bench, self.pages, self.user_file, self.teaching, self.messages)
         self.lecturing = LectureMode(self, self.appearance, self._find_step_tab, self.teaching.pane)
+        display = MomentDisplay(self.bench, self.pages, self.lecturing)
+        self.sequences = SequencePlayer(self, self.bench, display, self._find_pattern_page, self.messages)
+        self.presenter: PresenterWindow | None = None
+        """The presenter's window, created on first use."""
+        self.files = Files(
+            self, self.bench, self.saved_settings, self.pages, self.user_file, self.teaching, self.messages,
+            self.sequences,
+        )  # fmt: skip
+        self.running = RunActions(self.bench, self.pages, self.user_file, self.teaching, self.messages)
         self.window_actions = Actions(
             self,
             self.saved_settings,
@@ -137,6 +145,7 @@ class MainWindow(QMainWindow):
             self.running,
             self.lecturing,
             self.teaching,
+            self.sequences,
         )
         self.header = WindowHeader(self.window_actions.menu)
         self.sidebar = Sidebar(self.bench.patterns)
@@ -195,6 +204,7 @@ class MainWindow(QMainWindow):
         self.sidebar.lessons_requested.connect(self.teaching.show_current_lesson)
         self.sidebar.preferences_requested.connect(self._show_preferences)
         self.window_actions.preferences_requested.connect(self._show_preferences)
+        self.window_actions.presenter_requested.connect(self._show_presenter)
         self.window_actions.menu_requested.connect(lambda: self.header.menu.showMenu())
         self.appearance.changed.connect(self._apply_look)
         self.status.explanation_requested.connect(
@@ -319,6 +329,17 @@ class MainWindow(QMainWindow):
         """Return the Step tab if it is visible, else None."""
         visible_page = self.teaching.visible_page or self.user_file.visible_page or self.page
         return visible_page.step if visible_page.stepping else None
+
+    def _find_pattern_page(self) -> PatternPage | None:
+        """Return the current pattern's page if it is visible, else None."""
+        return self.page if self.pages.is_visible(self.bench.pattern_name) else None
+
+    def _show_presenter(self) -> None:
+        """Show the presenter's window, or hide it."""
+        if self.presenter is None:
+            self.presenter = PresenterWindow(self, self.sequences, self.lecturing.press_key)
+            self.presenter.addActions(self.window_actions.lecture_actions)
+        self.presenter.open()
 
     def choose_pattern(self, name: str) -> None:
         """Show a pattern's page."""
@@ -550,6 +571,9 @@ class MainWindow(QMainWindow):
             self.saved_settings.store_settings(
                 name, settings.variant, select_params_to_save(self.bench.patterns[name], settings)
             )
+        if self.presenter is not None:
+            self.presenter.close()
+        self.sequences.finish_editing()
         self.preparation.stop()
         self.pages.close_down()
         self.user_file.close_down()

@@ -62,7 +62,8 @@ class BlackScreen(QWidget):
         self.raise_()
         self.setFocus()
 
-    def _uncover(self) -> None:
+    def uncover(self) -> None:
+        """Show what is covered."""
         self.hide()
         if self._previous_focus is not None:
             self._previous_focus.setFocus()
@@ -74,7 +75,7 @@ class BlackScreen(QWidget):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
-        self._uncover()
+        self.uncover()
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
@@ -82,7 +83,7 @@ class BlackScreen(QWidget):
         painter.end()
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
-        self._uncover()
+        self.uncover()
 
 
 class LectureView(QWidget):
@@ -109,30 +110,25 @@ class LectureView(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.tab = tab
+        self.keeps_open = False
+        """Whether the view stays when its tab is hidden, because `show_tab` follows."""
         self._covered_widget = covered_widget
-        panes = tab.panes
-        right = panes.right.layout()
-        assert isinstance(right, QBoxLayout)
-        self._borrowed_widgets = [
-            borrow_widget(panes.pictures, panes.picture.body),
-            borrow_widget(panes.lanes, right),
-            borrow_widget(panes.counters, right),
-            borrow_widget(panes.timeline, panes.time.body),
-        ]
+        self._borrowed_widgets: list[BorrowedWidget] = []
+        self._side_loan: BorrowedWidget | None = None
         self.code, self.sentence = CodeLines(), Sentence()
         self.cards = QWidget()
-        cards = QVBoxLayout(self.cards)
-        cards.addWidget(panes.lanes)
-        cards.addWidget(panes.counters)
-        cards.addStretch(1)
+        self._cards_column = QVBoxLayout(self.cards)
+        self._cards_column.addStretch(1)
         self.cards.hide()
-        above = QHBoxLayout()
-        above.setSpacing(0)
-        above.addWidget(panes.pictures, 5)
-        above.addWidget(self.cards, 3)
-        page = QVBoxLayout()
-        page.setContentsMargins(0, look().px(6), 0, 0)
-        page.setSpacing(0)
+        self._above = QHBoxLayout()
+        self._above.setSpacing(0)
+        self._above.addWidget(self.cards, 3)
+        self._page = QVBoxLayout()
+        self._page.setContentsMargins(0, look().px(6), 0, 0)
+        self._page.setSpacing(0)
+        self._page.addLayout(self._above, 1)
+        self._page.addWidget(self.code)
+        self._page.addWidget(self.sentence)
         whole = QHBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
@@ -141,59 +137,101 @@ class LectureView(QWidget):
             assert side_parent is not None
             side_layout = side_parent.layout()
             assert isinstance(side_layout, QBoxLayout)
-            self._borrowed_widgets.append(borrow_widget(side_pane, side_layout))
+            self._side_loan = borrow_widget(side_pane, side_layout)
             whole.addWidget(side_pane)
-        whole.addLayout(page, 1)
-        page.addLayout(above, 1)
-        page.addWidget(self.code)
-        page.addWidget(self.sentence)
-        page.addWidget(panes.timeline)
-        panes.timeline.hide()
-        self._previous_column_width = panes.flow.viewport.max_column_width
+        whole.addLayout(self._page, 1)
+        self._shows_timeline = False
         self.light = PointerLight(self)
-        self.light.watch(panes.flow, panes.arrays, panes.lanes.grid, self.code)
         self.blank = BlackScreen(self)
-        self._first_moment = tab.player.moment
-        self._keys = ViewKeys(
+        self._hint, self._hint_moment = HINT, tab.player.moment
+        self.keys = ViewKeys(
             self,
             {
                 "B": self.blank.cover,
                 ".": self.blank.cover,
-                "C": lambda: self._toggle_visibility(self.code),
-                "T": lambda: self._toggle_visibility(panes.timeline),
-                "L": lambda: self._toggle_visibility(self.cards),
+                "C": lambda: self.code.setVisible(self.code.isHidden()),
+                "T": self._toggle_timeline,
+                "L": lambda: self.cards.setVisible(self.cards.isHidden()),
                 "P": lambda: self.light.set_enabled(not self.light.enabled),
             },
         )
+        covered_widget.installEventFilter(self)
+        self._borrow_from_tab()
+
+    def _borrow_from_tab(self) -> None:
+        """Borrow the tab's widgets, and follow its player."""
+        tab, panes = self.tab, self.tab.panes
+        right = panes.right.layout()
+        assert isinstance(right, QBoxLayout)
+        self._borrowed_widgets = [
+            borrow_widget(panes.pictures, panes.picture.body),
+            borrow_widget(panes.lanes, right),
+            borrow_widget(panes.counters, right),
+            borrow_widget(panes.timeline, panes.time.body),
+        ]
+        self._above.insertWidget(0, panes.pictures, 5)
+        self._cards_column.insertWidget(0, panes.lanes)
+        self._cards_column.insertWidget(1, panes.counters)
+        self._page.addWidget(panes.timeline)
+        panes.timeline.setVisible(self._shows_timeline)
+        self._previous_column_width = panes.flow.viewport.max_column_width
+        self.light.watch(panes.flow, panes.arrays, panes.lanes.grid, self.code)
         tab.player.moved.connect(self._show_moment)
         panes.warps.lines_changed.connect(self._show_lines)
-        for each in (covered_widget, tab):
-            each.installEventFilter(self)
+        tab.installEventFilter(self)
 
-    def begin(self) -> None:
-        """Show the view."""
-        flow = self.tab.panes.flow
-        flow.viewport.max_column_width = MAX_COLUMN_WIDTH
-        self.setGeometry(self._covered_widget.rect())
-        self.show()
-        self.raise_()
-        flow.fit()
-        self.tab.panes.pictures.currentWidget().setFocus()  # type: ignore[union-attr]
-        self._show_moment(self.tab.player.moment)
-
-    def end(self) -> None:
-        """Return all borrowed widgets, and close the view."""
+    def _stop_following_tab(self) -> None:
         panes = self.tab.panes
         self.light.stop_watching()
         self.tab.player.moved.disconnect(self._show_moment)
         panes.warps.lines_changed.disconnect(self._show_lines)
-        for each in (self._covered_widget, self.tab):
-            each.removeEventFilter(self)
+        self.tab.removeEventFilter(self)
         panes.flow.viewport.max_column_width = self._previous_column_width
-        self.ended.emit()
+
+    def _return_to_tab(self) -> None:
+        """Return the borrowed widgets to the tab."""
         for loan in reversed(self._borrowed_widgets):
             loan.restore()
-        panes.show_cycles(self.tab.shows_warps)
+        self.tab.panes.show_cycles(self.tab.shows_warps)
+
+    def show_tab(self, tab: StepTab, hint: str) -> None:
+        """Show another tab, or the same one; the hint stays until its next step."""
+        self.keeps_open = False
+        self._hint, self._hint_moment = hint, tab.player.moment
+        if tab is not self.tab:
+            self._stop_following_tab()
+            self._return_to_tab()
+            self.tab = tab
+            tab.settings.hide()
+            self._borrow_from_tab()
+            self._fit()
+        self._show_moment(tab.player.moment)
+
+    def begin(self) -> None:
+        """Show the view."""
+        self.setGeometry(self._covered_widget.rect())
+        self.show()
+        self.raise_()
+        self._fit()
+        self._show_moment(self.tab.player.moment)
+
+    def _fit(self) -> None:
+        """Let the picture fill the view, and direct the keys to it."""
+        flow = self.tab.panes.flow
+        flow.viewport.max_column_width = MAX_COLUMN_WIDTH
+        flow.fit()
+        if not self.blank.isVisible():
+            self.tab.panes.pictures.currentWidget().setFocus()  # type: ignore[union-attr]
+
+    def end(self) -> None:
+        """Return all borrowed widgets, and close the view."""
+        panes = self.tab.panes
+        self._stop_following_tab()
+        self._covered_widget.removeEventFilter(self)
+        self.ended.emit()
+        if self._side_loan is not None:
+            self._side_loan.restore()
+        self._return_to_tab()
         self.hide()
         panes.flow.fit()
         (panes.warps if self.tab.shows_warps else panes.flow).setFocus()
@@ -215,8 +253,12 @@ class LectureView(QWidget):
             self.code.show_line(models.recording.text(models.files[event]), int(models.lines[event]))
         else:
             self.code.show_line("", 0)
-        self.sentence.show_sentence(now.phase, now.effect, HINT if moment == self._first_moment else "")
+        self.sentence.show_sentence(now.phase, now.effect, self._hint if moment == self._hint_moment else "")
         self.light.update_highlight()
+
+    def show_message(self, text: str) -> None:
+        """Show a message instead of the sentence, until the next step."""
+        self.sentence.show_sentence("", text)
 
     def _show_lines(self, issuing: frozenset[int], waiting: frozenset[int], picked: int | None) -> None:
         """Show the source line of the selected warp of the timeline, or else of a warp that issues."""
@@ -225,13 +267,14 @@ class LectureView(QWidget):
             self.code.show_line(self.tab.source.document.text, line)
             self.sentence.show_sentence("", self.tab.panes.warps.summary)
 
-    def _toggle_visibility(self, widget: QWidget) -> None:
-        widget.setVisible(widget.isHidden())
+    def _toggle_timeline(self) -> None:
+        self._shows_timeline = not self._shows_timeline
+        self.tab.panes.timeline.setVisible(self._shows_timeline)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if event is not None and watched is self._covered_widget and event.type() == QEvent.Type.Resize:
             self.setGeometry(self._covered_widget.rect())
-        elif event is not None and watched is self.tab and event.type() == QEvent.Type.Hide:
+        elif event is not None and watched is self.tab and event.type() == QEvent.Type.Hide and not self.keeps_open:
             self.end()
         return super().eventFilter(watched, event)
 

@@ -73,13 +73,17 @@ class Pages(QObject):
 
     def show_page(self, name: str) -> None:
         """Show a pattern's page."""
-        page = self._place_page(name)
+        page = self.place_page(name)
         self._bench.pattern_name = name
         if name not in self._visited_names:
             page.select_tab(self._saved_settings.tab(name))
         self._visited_names.add(name)
         self._stack.setCurrentWidget(page)
         self.page_shown.emit(name)
+
+    def is_visible(self, name: str) -> bool:
+        """Return whether a pattern's page is visible."""
+        return self._stack.currentWidget() is self.pages_by_name.get(name)
 
     def return_to_page(self) -> None:
         """Show the current pattern's page, if another page is visible."""
@@ -164,7 +168,7 @@ class Pages(QObject):
 
     # --- creation
 
-    def _place_page(self, name: str) -> PatternPage:
+    def place_page(self, name: str) -> PatternPage:
         """Return a pattern's page, added to the stack."""
         page = self.pages_by_name.get(name) or self.create_page(name)
         if self._stack.indexOf(page) < 0:

@@ -252,7 +252,7 @@ class PatternPage(Ground):
         self.tabs.addTab(title)
 
     def _replace_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
-        index = self._titles.index(title)
+        index = self.tab_titles.index(title)
         for stack, widget in ((self.stack, content), (self.corner, _hold_corner(corner))):
             replaced = stack.widget(index)
             assert replaced is not None
@@ -261,7 +261,8 @@ class PatternPage(Ground):
             replaced.deleteLater()
 
     @property
-    def _titles(self) -> list[str]:
+    def tab_titles(self) -> list[str]:
+        """The titles of the tabs, in order."""
         return [self.tabs.tabText(number) for number in range(self.tabs.count())]
 
     def _on_tab_changed(self, index: int) -> None:
@@ -271,8 +272,8 @@ class PatternPage(Ground):
 
     def select_tab(self, title: str) -> None:
         """Show the tab with this title, if it exists."""
-        if title in self._titles:
-            self.tabs.setCurrentIndex(self._titles.index(title))
+        if title in self.tab_titles:
+            self.tabs.setCurrentIndex(self.tab_titles.index(title))
 
     @property
     def stepping(self) -> bool:
