@@ -129,6 +129,15 @@ class FlowPicture:
 
 def write_svg(path: Path, size: QSize, paint: Callable[[QPainter], None]) -> bool:
     """Write what `paint` paints as an SVG file; return whether that succeeded."""
+    try:
+        path.write_bytes(paint_svg(size, paint))
+    except OSError:
+        return False
+    return True
+
+
+def paint_svg(size: QSize, paint: Callable[[QPainter], None]) -> bytes:
+    """Return what `paint` paints as an SVG drawing."""
     drawing = QBuffer()
     generator = QSvgGenerator()
     generator.setOutputDevice(drawing)
@@ -137,11 +146,7 @@ def write_svg(path: Path, size: QSize, paint: Callable[[QPainter], None]) -> boo
     painter = QPainter(generator)
     paint(painter)
     painter.end()
-    try:
-        path.write_bytes(drawing.data().data())
-    except OSError:
-        return False
-    return True
+    return drawing.data().data()
 
 
 PaintFrame = Callable[[QPainter, int], None]

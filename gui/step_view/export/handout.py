@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from gpu.stepping.tally import Counts
 
 WIDTH = 1000
-"""Width of a strip, in its own units."""
-_SIDE, _GAP = 14, 16
+"""Default width of a strip, in its own units."""
+SIDE, _GAP = 14, 16
 _MAX_COLUMN_WIDTH = 52.0
 _MAX_LINES = 3
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -50,13 +50,16 @@ class Handout:
         The recording's dataflow, with values or symbols as texts.
     models : RecordingModels
     caption : Caption
+    width : int
+        Width of the strip in its own units: a narrower strip has larger text in the same figure.
     """
 
-    def __init__(self, layout: DataflowLayout, models: RecordingModels, caption: Caption) -> None:
+    def __init__(self, layout: DataflowLayout, models: RecordingModels, caption: Caption, width: int = WIDTH) -> None:
+        self.width = width
         self._look = Look(LIGHT, FONT_SIZES["normal"])
         self._layout, self._models, self._caption = layout, models, caption
         label = label_width(layout, self._look, 180)
-        column = min(_MAX_COLUMN_WIDTH, (WIDTH - label - 2 * _SIDE) / max(layout.columns, 1))
+        column = min(_MAX_COLUMN_WIDTH, (self.width - label - 2 * SIDE) / max(layout.columns, 1))
         sizes = compute_metrics(self._look, column, label)
         self._flow = FlowPainter(layout, sizes, self._look, models.warps, models.several_blocks)
         self.panels = [
@@ -79,12 +82,12 @@ class Handout:
 
     def _make_head(self) -> StripPart:
         def paint(painter: QPainter) -> None:
-            self._draw_text(painter, QRectF(_SIDE, 0, WIDTH / 2, 34), self._caption.title, size=17, bold=True)
-            self._draw_text(painter, QRectF(WIDTH / 2, 0, WIDTH / 2 - _SIDE, 34), self._caption.settings, muted=True,
-                        right=True)  # fmt: skip
+            self._draw_text(painter, QRectF(SIDE, 0, self.width / 2, 34), self._caption.title, size=17, bold=True)
+            settings_box = QRectF(self.width / 2, 0, self.width / 2 - SIDE, 34)
+            self._draw_text(painter, settings_box, self._caption.settings, muted=True, right=True)
             counts = self._models.tally.counts_at(self._models.recording.event_count)
             self._draw_text(
-                painter, QRectF(_SIDE, 32, WIDTH - 2 * _SIDE, 20), f"Total: {_format_counts(counts)}", muted=True
+                painter, QRectF(SIDE, 32, self.width - 2 * SIDE, 20), f"Total: {_format_counts(counts)}", muted=True
             )
 
         return StripPart(60, paint)
@@ -112,16 +115,16 @@ class Handout:
             self._paint_rows(painter, rows, phase.last)
             painter.restore()
             # SVG drawings are not clipped: hide the lines to the first row behind the title.
-            painter.fillRect(QRectF(0, 0, WIDTH, 34), QColor(LIGHT.surface))
+            painter.fillRect(QRectF(0, 0, self.width, 34), QColor(LIGHT.surface))
             painter.setPen(QPen(QColor(LIGHT.border), 1))
-            painter.drawLine(QPointF(_SIDE, 0), QPointF(WIDTH - _SIDE, 0))
+            painter.drawLine(QPointF(SIDE, 0), QPointF(self.width - SIDE, 0))
             title = f"{number}   {phase.name}"
-            self._draw_text(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), title, size=15, bold=True)
-            self._draw_text(painter, QRectF(_SIDE, 6, WIDTH - 2 * _SIDE, 24), steps, muted=True, right=True)
+            self._draw_text(painter, QRectF(SIDE, 6, self.width - 2 * SIDE, 24), title, size=15, bold=True)
+            self._draw_text(painter, QRectF(SIDE, 6, self.width - 2 * SIDE, 24), steps, muted=True, right=True)
             top = 34 + figure
             for index, line in enumerate(lines):
-                self._draw_text(painter, QRectF(_SIDE, top + 20 * index, WIDTH - 2 * _SIDE, 20), line, code=True)
-            box = QRectF(_SIDE, top + 20 * len(lines), WIDTH - 2 * _SIDE, 20)
+                self._draw_text(painter, QRectF(SIDE, top + 20 * index, self.width - 2 * SIDE, 20), line, code=True)
+            box = QRectF(SIDE, top + 20 * len(lines), self.width - 2 * SIDE, 20)
             self._draw_text(painter, box, _format_counts(counts), muted=True)
 
         return StripPart(34 + figure + below + _GAP, paint)
@@ -151,7 +154,7 @@ class Handout:
         top = sizes.top(rows.start) - self._operations_height
         painter.translate(0, -top)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        flow.labels.paint(painter, rows, moment, -1, 0, WIDTH)
+        flow.labels.paint(painter, rows, moment, -1, 0, self.width)
         painter.translate(sizes.label, 0)
         phases, done = layout.all_progress(moment)
         right = layout.width(sizes)
@@ -179,7 +182,7 @@ class Handout:
     @property
     def size(self) -> QSize:
         """Return the size of the whole strip."""
-        return QSize(WIDTH, round(sum(panel.height for panel in self.panels)) + _GAP)
+        return QSize(self.width, round(sum(panel.height for panel in self.panels)) + _GAP)
 
     def paint(self, painter: QPainter) -> None:
         """Paint the whole strip."""
@@ -221,7 +224,7 @@ class Handout:
         )  # fmt: skip
         document.setResolution(144)
         room = document.pageLayout().paintRectPixels(144)
-        scale = room.width() / WIDTH
+        scale = room.width() / self.width
         painter = QPainter(document)
         for number, page in enumerate(self.pages(room.height() / scale)):
             if number:

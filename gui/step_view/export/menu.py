@@ -1,4 +1,4 @@
-"""Export menu of the Step tab: picture, animation, handout, player, recording, or copy to the clipboard."""
+"""Export menu of the Step tab: picture, animation, handout, slides, player, recording, or copy to the clipboard."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from gui.step_view.export.files import (
 )
 from gui.step_view.export.handout import Handout
 from gui.step_view.export.html_player import write_page
+from gui.step_view.export.slides import MAX_SLIDES, STRIP_WIDTH, SlideWriter, make_slides
 from gui.step_view.recording.models import RecordingModels
 from gui.step_view.time.snapshots import Snapshot, Snapshots, Thread
 from gui.widgets.file_dialogs import choose_new_file
@@ -38,6 +39,7 @@ _PICTURE, _COPY = "Picture…", "Copy picture"
 _PICTURES = "PNG image (*.png);;SVG drawing (*.svg)"
 _FILMS = "GIF animation (*.gif);;MP4 film (*.mp4)"
 _HANDOUTS = "PDF document (*.pdf);;SVG drawing (*.svg)"
+_SLIDES = "ZIP archive (*.zip);;Folder (*)"
 _PLAYERS = "HTML page (*.html)"
 _RECORDINGS = "Recording (*.lockstep)"
 _FOLDER_ADVICE = "Choose a writable folder"
@@ -123,12 +125,14 @@ class Exports(QObject):
         super().__init__(tab)
         self._tab, self._export_state, self._static_picture = tab, export_state, static_picture
         self.film: Film | None = None
+        self.slide_writer: SlideWriter | None = None
         self._write_finished.connect(self._report_written)
         self.menu = QMenu(tab)
         for text, do in (
             (_PICTURE, self.export_picture),
             ("Animation…", self.export_film),
             ("Handout…", self.export_handout),
+            ("Slides, one per phase…", self.export_slides),
             ("Player for browsers…", self.export_player),
             ("Recording…", self.export_recording),
             (_COPY, self.copy_picture),
@@ -221,6 +225,38 @@ class Exports(QObject):
         self.status_message.emit(f"Saved {path.name}")
         return True
 
+    # --- slides
+
+    def export_slides(self) -> None:
+        """Ask for an archive or a folder, and save an image of each phase as SVG and PNG."""
+        path = self._choose_path("Save slides", _SLIDES)
+        if path is not None:
+            self.write_slides(path)
+
+    def write_slides(self, path: Path) -> None:
+        """Start writing an image of each phase as SVG and PNG: into a .zip archive, else into a new folder."""
+        state = self._require_state()
+        if state is None:
+            return
+        if self.slide_writer is not None:
+            self.failed.emit("Other slides are still being saved.", "")
+            return
+        handout = Handout(_visible_layout(state), state.models, state.caption, STRIP_WIDTH)
+        if len(handout.phases) > MAX_SLIDES:
+            self.failed.emit(
+                f"The recording has {len(handout.phases)} phases; at most {MAX_SLIDES} can become slides.",
+                "Choose a smaller input, or a schedule in lockstep.",
+            )
+            return
+        self.slide_writer = SlideWriter(path, make_slides(handout, state.caption), self)
+        self.slide_writer.progressed.connect(lambda share: self.progressed.emit(f"saving {share:.0%}"))
+        self.slide_writer.finished.connect(lambda problem: self._report_slides(path.name, problem))
+        self.slide_writer.start()
+
+    def _report_slides(self, name: str, problem: str) -> None:
+        self.slide_writer = None
+        self._report_written(name, problem)
+
     # --- a player
 
     def export_player(self) -> None:
@@ -311,7 +347,10 @@ class Exports(QObject):
             self.status_message.emit(f"Saved {path.name}")
 
     def cancel(self) -> None:
-        """Cancel an animation that is being written."""
+        """Cancel an animation or slides that are being written."""
+        if self.slide_writer is not None:
+            self.slide_writer.cancel()
+            self.slide_writer = None
         if self.film is not None:
             self.film.cancel()
             self.film = None
