@@ -45,6 +45,8 @@ class LessonPresenter(QObject):
     """The title of the lesson shown, or "" for the list of lessons."""
     warned = pyqtSignal(str, str)
     """A problem, and advice."""
+    sequence_requested = pyqtSignal(object)
+    """Path of a sequence for a lecture."""
 
     def __init__(
         self,
@@ -97,6 +99,7 @@ class LessonPresenter(QObject):
             self._stack.addWidget(self._shelf)
             self._shelf.lesson_requested.connect(self.open_lesson)
             self._shelf.folder_requested.connect(self.choose_folder)
+            self._shelf.sequence_requested.connect(self.sequence_requested)
         return self._shelf
 
     @property

@@ -1,4 +1,4 @@
-"""The list of lessons, with the progress in each, and errors of lessons that cannot be read."""
+"""The list of lessons, with the progress in each, errors of lessons that cannot be read, and the lectures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from PyQt6.QtWidgets import QGridLayout, QProgressBar, QVBoxLayout, QWidget
 
 from gpu.messages.lessons import LessonOutline
 from gui.model.lessons import Lessons
+from gui.model.sequences import list_builtin_sequences
 from gui.painting.theme import look
 from gui.widgets.basic import Card, ElidedLabel, Ground, button, label, restyle, row
 from gui.widgets.scroll_column import ScrollColumn
+from gui.widgets.wrapping import WrappingLayout
 
 _COLUMNS = 3
 
@@ -58,6 +60,8 @@ class ShelfView(Ground):
     lesson_requested = pyqtSignal(object)
     """LessonOutline"""
     folder_requested = pyqtSignal()
+    sequence_requested = pyqtSignal(object)
+    """Path of a sequence for a lecture."""
 
     def __init__(self, lessons: Lessons) -> None:
         super().__init__()
@@ -76,11 +80,22 @@ class ShelfView(Ground):
         head = row(self.summary, self.open)
         head.setStretch(0, 1)
         layout.addLayout(head)
+        layout.addLayout(self._make_lectures())
         layout.addWidget(self.errors_label)
         layout.addWidget(self.scroll_area, 1)
         self._is_outdated = True
         lessons.shelf_changed.connect(self.refresh)
         self.refresh()
+
+    def _make_lectures(self) -> WrappingLayout:
+        """Return a line that offers Lockstep's own sequences."""
+        line = WrappingLayout(across=8, down=2)
+        line.addWidget(label("Lectures of an hour, with notes:", "muted"))
+        self.lectures = {title: button(title, "link") for title, _ in list_builtin_sequences()}
+        for title, path in list_builtin_sequences():
+            self.lectures[title].clicked.connect(lambda _, path=path: self.sequence_requested.emit(path))
+            line.addWidget(self.lectures[title])
+        return line
 
     def refresh(self) -> None:
         """Update the list, at once if it is visible."""

@@ -95,6 +95,11 @@ def read_sequence(path: Path) -> tuple[MomentSequence, bytes]:
     return parse_sequence(text, format_path(path.name)), data
 
 
+def list_builtin_sequences() -> tuple[tuple[str, Path], ...]:
+    """Return title and path of each of Lockstep's own sequences, in the order of their file names."""
+    return tuple((read_sequence(path)[0].title, path) for path in sorted(BUILTIN_FOLDER.glob(f"*{SUFFIX}")))
+
+
 def write_sequence(path: Path, sequence: MomentSequence) -> bytes:
     """Write a sequence, completely or not at all, and return the bytes; raise InputError if that fails."""
     data = format_sequence(sequence).encode("utf-8")

@@ -167,8 +167,8 @@ QPlainTextEdit, QTextEdit, QTableView {{ background: {t.surface}; border: none;
 QPlainTextEdit[role="entry"] {{ background: {t.raised}; border: 1px solid {t.border};
     border-radius: {look.px(6)}px; padding: {look.px(4)}px; }}
 QPlainTextEdit[role="entry"]:focus {{ border-color: {t.accent}; }}
-QPlainTextEdit[role="notes"] {{ font-size: {look.px(19)}px; }}
-QPlainTextEdit[role="notes"][editing="true"] {{ background: {t.raised}; border-radius: {look.px(6)}px; }}
+QTextEdit[role="notes"] {{ font-size: {look.px(19)}px; }}
+QTextEdit[role="notes"][editing="true"] {{ background: {t.raised}; border-radius: {look.px(6)}px; }}
 QTableView {{ gridline-color: {t.border}; }}
 QTableCornerButton::section {{ background: {t.surface}; border: none; }}
 /* Qt's own file dialog has black arrows, and columns for a smaller font. */

@@ -11,6 +11,7 @@ from PyQt6.QtGui import QAction, QActionGroup, QKeySequence
 from PyQt6.QtWidgets import QMenu, QWidget
 
 from gui.lessons.presenter import LessonPresenter
+from gui.model.sequences import list_builtin_sequences
 from gui.model.settings import SavedSettings
 from gui.painting.theme import FONT_SIZES, THEMES
 from gui.user_kernel.user_file import UserFile
@@ -20,7 +21,7 @@ from gui.window.files import Files
 from gui.window.lecture_mode import LectureMode
 from gui.window.pages.page_stack import Pages
 from gui.window.pages.run_actions import RunActions
-from gui.window.sequences.player import SequencePlayer, list_builtin_sequences
+from gui.window.sequences.player import SequencePlayer
 from gui.window.shortcut_priority import ShortcutPriority
 
 VARIANT_KEYS = (*"1234567890", *(f"Ctrl+{digit}" for digit in range(1, 10)))

@@ -21,6 +21,7 @@ from gui.lessons.presenter import LessonPresenter
 from gui.model.defaults import select_params_to_save
 from gui.model.records import FinishedRun, OpenImage, OpenValues
 from gui.model.request_queue import HostFactory, RequestQueue, create_engine_host, describe_progress
+from gui.model.sequences import list_builtin_sequences
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
 from gui.painting.style import style_sheet
@@ -230,6 +231,7 @@ class MainWindow(QMainWindow):
         lessons = teaching.lessons
         teaching.lesson_shown.connect(self._show_lessons)
         teaching.warned.connect(self.banner.show_message)
+        teaching.sequence_requested.connect(self.sequences.open)
         teaching.pane.visibility_changed.connect(lambda _: self._update_sidebar())
         lessons.busy_changed.connect(self._show_own_busy)
         lessons.shelf_changed.connect(self._show_lesson_progress)
@@ -273,9 +275,9 @@ class MainWindow(QMainWindow):
                 ),
                 (
                     "Giving a lecture",
-                    "Step through a reduction. F11 fills the screen with the figure and its code.",
-                    "Step through a reduction",
-                    self._step_through_reduction,
+                    "Prepared moments with notes. N shows the next one, F11 fills the screen, F12 shows the notes.",
+                    "Open a lecture on reduction",
+                    lambda: self.sequences.open(list_builtin_sequences()[0][1]),
                 ),
                 (
                     "I have a kernel, a program or a PyCUDA script",
@@ -285,10 +287,6 @@ class MainWindow(QMainWindow):
                 ),
             ),
         ).show()
-
-    def _step_through_reduction(self) -> None:
-        self.pages.choose_pattern("reduction")
-        self.running.select_tab("Step")
 
     def load_first_input(self, image: Path | None = None) -> None:
         """Open the first input, then list samples and look for a GPU."""

@@ -276,8 +276,3 @@ class SequencePlayer(QObject):
         self._display.show_message(message)
         self.message_changed.emit(f"{message} {advice}".strip())
         self._messages.banner.show_message(message, advice, details, tone="warn", topics=(topic,))
-
-
-def list_builtin_sequences() -> tuple[tuple[str, Path], ...]:
-    """Return title and path of each of Lockstep's own sequences, in the order of their file names."""
-    return tuple((read_sequence(path)[0].title, path) for path in sorted(BUILTIN_FOLDER.glob(f"*{SUFFIX}")))

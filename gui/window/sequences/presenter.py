@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PyQt6.QtCore import QDateTime, QElapsedTimer, QLocale, QRect, Qt
-from PyQt6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QShowEvent
-from PyQt6.QtWidgets import QLineEdit, QListWidget, QPlainTextEdit, QVBoxLayout, QWidget
+from PyQt6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QShowEvent, QTextBlockFormat, QTextCursor
+from PyQt6.QtWidgets import QLineEdit, QListWidget, QTextEdit, QVBoxLayout, QWidget
 
 from gui.model.sequences import Moment, clean_note
+from gui.painting.theme import look
 from gui.qt.timers import create_repeating_timer
 from gui.widgets.basic import Card, ElidedLabel, Ground, button, label, restyle, row, set_role
 from gui.widgets.view_keys import ViewKeys
@@ -115,7 +116,8 @@ class PresenterWindow(Ground):
         self.title_field.textEdited.connect(self._player.set_title)
         self.title_field.hide()
         self.details = ElidedLabel("caption", "What it shows")
-        self.note = QPlainTextEdit()
+        self.note = QTextEdit()
+        self.note.setAcceptRichText(False)
         set_role(self.note, "notes")
         self.note.setAccessibleName("Notes")
         self.note.setPlaceholderText("No notes. Press Edit to write some.")
@@ -161,7 +163,7 @@ class PresenterWindow(Ground):
         player = self._player
         self.previous_button = button("Previous", tip="Previous moment  (Shift+N)")
         self.next_button = button("Next", "primary", tip="Next moment  (N)")
-        self.edit_button = button("Edit", "segment", tip="Change titles, notes and the order")
+        self.edit_button = button("Edit", tip="Change titles, notes and the order")
         self.edit_button.setCheckable(True)
         self.add_button = button("Add", tip="Add what the window shows after this moment  (Ctrl+M)")
         self.up_button = button("Move up", tip="Show this moment earlier")
@@ -214,6 +216,7 @@ class PresenterWindow(Ground):
         """Show the fields and buttons that change the sequence while Edit is on, if its file can be changed."""
         player, editing = self._player, self.edit_button.isChecked()
         changes = editing and player.is_editable and player.moment is not None
+        self.edit_button.setText("Done" if editing else "Edit")
         for each in self._editing_buttons:
             each.setVisible(editing)
             each.setEnabled(changes or (each is self.add_button and not player.sequence.errors))
@@ -231,8 +234,17 @@ class PresenterWindow(Ground):
         text = moment.note if moment is not None else ""
         if text != clean_note(self.note.toPlainText()):
             self.note.setPlainText(text)
+            self._separate_paragraphs()
         if editing and player.path is not None and not player.is_editable and not player.sequence.errors:
             self.message.show_text("This sequence belongs to Lockstep. Save a copy to change it.")
+
+    def _separate_paragraphs(self) -> None:
+        """Leave a gap after each line of the note, so that a glance finds the next one."""
+        space = QTextBlockFormat()
+        space.setBottomMargin(look().px(8))
+        cursor = self.note.textCursor()
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.mergeBlockFormat(space)
 
     def _store_note(self) -> None:
         if not self.note.isReadOnly():

@@ -14,6 +14,7 @@ from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders
 from gpu.lessons.lesson_requests import read_shelf
 from gpu.messages.events import Failure
 from gpu.messages.lessons import JudgeTask, ReadLessons, ShowStep
+from gui.model.sequences import list_builtin_sequences
 from gui.model.settings import SavedSettings
 from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, write_lesson
 from tests.gui.conftest import FakeHost, close_window
@@ -531,3 +532,15 @@ def test_everything_is_reached_where_text_is_large(student, lesson):
         assert student.pane.next.height() >= student.pane.next.sizeHint().height()
     student.press(Key.Key_F7)
     assert window.sidebar.isVisible()
+
+
+def test_the_list_of_lessons_offers_lectures(qtbot, window):
+    window.teaching.show_shelf()
+    shelf = window.teaching.shelf
+    qtbot.waitUntil(lambda: shelf.isVisible())
+    titles = [title for title, _ in list_builtin_sequences()]
+    assert list(shelf.lectures) == titles
+    qtbot.mouseClick(shelf.lectures[titles[1]], Qt.MouseButton.LeftButton)
+    assert window.sequences.sequence.title == titles[1]
+    assert not window.teaching.shows_shelf
+    assert (window.page.pattern.name, window.page.stepping) == ("scan", True)

@@ -38,9 +38,11 @@ def test_a_beginner_gets_the_first_lesson(qtbot, start):
     assert window.teaching.pane.isVisible()
 
 
-def test_a_lecturer_gets_the_step_tab_of_a_reduction(qtbot, start):
+def test_a_lecturer_gets_the_first_moment_of_a_lecture_on_reduction(qtbot, start):
     window, click = start
-    click("Step through a reduction")
+    click("Open a lecture on reduction")
+    assert window.sequences.path.name == "1-reduction.sequence"
+    assert window.sequences.index == 0
     assert window.bench.pattern_name == "reduction"
     assert window.page.stepping
 

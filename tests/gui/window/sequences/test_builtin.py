@@ -16,11 +16,10 @@ from gpu.messages.runs.recordings import StepPattern
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import all_patterns
 from gpu.run.handlers.execution import execute_request
-from gui.model.sequences import BUILTIN_FOLDER, format_sequence, read_sequence
+from gui.model.sequences import BUILTIN_FOLDER, format_sequence, list_builtin_sequences, read_sequence
 from gui.step_view.recording.models import load_models
 from gui.step_view.time.snapshots import make_snapshots
 from gui.window.sequences.moments import check_moment, find_image
-from gui.window.sequences.player import list_builtin_sequences
 
 SEQUENCES = {path.stem: read_sequence(path)[0] for _, path in list_builtin_sequences()}
 MOMENTS = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from PyQt6.QtCore import QRect, Qt
 
-from gui.model.sequences import read_sequence
-from gui.window.sequences.player import list_builtin_sequences
+from gui.model.sequences import list_builtin_sequences, read_sequence
 from gui.window.sequences.presenter import FORWARDED_KEYS, choose_screen, format_elapsed
 from tests.gui.window.sequences.conftest import MOMENTS
 
