@@ -94,7 +94,7 @@ def dtype_parameter(options: tuple[str, ...] = ("int32", "float32")) -> Choice:
     return Choice(
         name="dtype",
         label="Type",
-        help="The elements' type. int32 wraps around on overflow, as GPUs compute it, though CUDA C++ leaves it undefined.",
+        help="The elements' type. int32 wraps around on overflow, as on GPUs, though CUDA C++ leaves it undefined.",
         options=options,
         default=options[0],
         role=Role.TYPE,

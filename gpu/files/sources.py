@@ -11,6 +11,8 @@ from gpu.base.errors import CompileError, InputError, SourcePosition
 from gpu.files.file_access import read_bytes
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+_FILE_DIRECTIVE = re.compile("(?:#|%:).*(?:include|import|embed)|__has_(?:include|embed)")
+"""Whatever makes a compiler look for a file."""
 
 MAX_BYTES = 4 << 20
 """Bytes of the largest kernel file."""
@@ -23,10 +25,8 @@ def read_source(path: Path, *, follows_links: bool = True) -> str:
     return data.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def check_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> None:
-    """Raise CompileError, with position, for an include that is too large or not a regular file.
-
-    A compiler would open it without a check.
+def read_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> dict[Path, str]:
+    """Return the texts of a kernel file's includes, and of theirs, by path.
 
     Parameters
     ----------
@@ -34,21 +34,32 @@ def check_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> 
         Text of the kernel file.
     path, include_dirs
         As for `SourceLines`.
+
+    Raises
+    ------
+    CompileError
+        An include is too large or not a regular file, which a compiler would open without a check.
     """
     pending = [(text, path)]
-    seen: set[Path] = set()
+    texts: dict[Path, str] = {}
     for inner, file in pending:
         for match in _INCLUDE.finditer(inner):
             for included in (folder / match[1] for folder in (file.parent, path.parent, *include_dirs)):
-                if included in seen or not _is_openable(included):
+                if included in texts or not _is_openable(included):
                     continue
-                seen.add(included)
                 try:
-                    pending.append((read_source(included), included))
+                    texts[included] = read_source(included)
                 except InputError as error:
                     line = 1 + inner.count("\n", 0, match.start(1))
                     position = SourcePosition(file.name, line)
                     raise CompileError(f"{position}: {error.message}", position=position) from None
+                pending.append((texts[included], included))
+    return texts
+
+
+def has_computed_include(text: str) -> bool:
+    """Return whether a text may include files that `read_includes` does not find, such as one that a macro names."""
+    return _FILE_DIRECTIVE.search(_INCLUDE.sub("", text).replace("\\\n", "")) is not None
 
 
 def _is_openable(path: Path) -> bool:

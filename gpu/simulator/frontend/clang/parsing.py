@@ -15,11 +15,16 @@ from clang import cindex
 from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from gpu.base.errors import CompileError, SourcePosition
-from gpu.files.sources import check_includes
+from gpu.files.sources import has_computed_include, read_includes
 from gpu.simulator.frontend.clang.child_launches import KERNEL_MARK, SourceMap, is_child_launch, rewrite_launches
 from gpu.simulator.frontend.clang.cursors import ClangType, Cursor, SyntaxTree
 from gpu.simulator.frontend.clang.large_stack import run_with_large_stack
-from gpu.simulator.frontend.clang.precompiled_header import SHIM, UNCOMPILED_HEADER, get_precompiled_header
+from gpu.simulator.frontend.clang.precompiled_header import (
+    SHIM,
+    UNCOMPILED_HEADER,
+    PrecompiledHeader,
+    get_precompiled_header,
+)
 from gpu.simulator.frontend.clang.template_keywords import find_keyword_offset, insert_keywords, parse_missing_keyword
 
 # The folder of empty stand-ins for missing includes; libclang accepts files that exist only in memory.
@@ -58,6 +63,9 @@ _ARGUMENTS = (
     str(SHIM),
 )
 
+
+_KEPT_TREES = 16
+"""The most syntax trees that are kept; one of the project's kernel files takes up to 7 MB."""
 
 _LOGGED_ERRORS = 20
 """The most errors that a compiler log shows."""
@@ -136,7 +144,8 @@ def parse(
 ) -> tuple[SyntaxTree, list[Diagnosis]]:
     """Parse a CUDA C++ file, and return its syntax tree and clang's diagnostics.
 
-    A missing include is treated as an empty file, since usually only host code needs it.
+    A missing include is treated as an empty file, since usually only host code needs it. The trees of the last texts
+    are kept: a check, a recording and a count of one text parse it once.
 
     Parameters
     ----------
@@ -154,12 +163,33 @@ def parse(
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING_INCLUDE_FOLDER)]
-    if not _confinement:
-        check_includes(text, path, include_dirs)
-    # A file with a cached preamble cannot also use the precompiled header, which is in a hidden folder, too.
-    without_header = is_reparse or bool(_confinement)
-    header = UNCOMPILED_HEADER if without_header else get_precompiled_header(_ARGUMENTS)
-    arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders, *_confinement]
+    if _confinement:
+        # The precompiled header is in a hidden folder.
+        options = (*macros, *folders, *_confinement)
+        return _parse_text(text, path, options, UNCOMPILED_HEADER, is_reparse=is_reparse)
+    includes = read_includes(text, path, include_dirs)
+    if is_reparse:
+        # A file with a cached preamble cannot also use the precompiled header.
+        return _parse_text(text, path, (*macros, *folders), UNCOMPILED_HEADER, is_reparse=True)
+    header = get_precompiled_header(_ARGUMENTS)
+    if any(map(has_computed_include, (text, *includes.values()))):
+        return _parse_text(text, path, (*macros, *folders), header)
+    return _parse_once(text, path, (*macros, *folders), header, tuple(includes.items()))
+
+
+@lru_cache(maxsize=_KEPT_TREES)
+def _parse_once(
+    text: str, path: Path, options: tuple[str, ...], header: PrecompiledHeader, _includes: tuple[tuple[Path, str], ...]
+) -> tuple[SyntaxTree, list[Diagnosis]]:
+    """Return the tree and diagnostics of a text with these includes, which are part of the cache's key."""
+    return _parse_text(text, path, options, header)
+
+
+def _parse_text(
+    text: str, path: Path, options: tuple[str, ...], header: PrecompiledHeader, *, is_reparse: bool = False
+) -> tuple[SyntaxTree, list[Diagnosis]]:
+    """Parse a text with options for its macros and folders; add empty files and rewrite texts until clang accepts."""
+    arguments = [*_ARGUMENTS, *header.arguments, *options]
     files = {str(path): text}
     edits: dict[str, SourceMap] = {}
     while True:
@@ -187,8 +217,8 @@ def parse(
         for name in launching:
             files[name], edits[name] = rewrite_launches(_read_text(name, files))
         with_launches = (*_ARGUMENTS, "-DLOCKSTEP_CHILD_LAUNCHES")
-        header = UNCOMPILED_HEADER if without_header else get_precompiled_header(with_launches)
-        arguments = [*with_launches, *header.arguments, *macros, *folders, *_confinement]
+        header = header if header is UNCOMPILED_HEADER else get_precompiled_header(with_launches)
+        arguments = [*with_launches, *header.arguments, *options]
 
 
 def _missing_template_keywords(
