@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
-from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders
+from gpu.lessons.lesson_reader import LIBRARY, find_lesson_folders, read_lesson
 from gui.driving.window_session import open_window, wait_until
 from tests.gui.lessons.student import ALT, Student
 from tests.gui.window.walker import PATIENCE_S, Key
@@ -12,6 +14,8 @@ from tests.gui.window.walker import PATIENCE_S, Key
 pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin does not support", extend=True)]
 
 NAMES = [folder.name for folder in find_lesson_folders(LIBRARY)]
+FIRST_TIER = ("01-threads-and-indices", "03-coalescing", "06-reduction", "08-any-length", "14-n-body")
+"""Lessons that have all kinds of steps: the others repeat these with other kernels."""
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +25,29 @@ def student(qapp):
         yield Student(window)
 
 
-@pytest.mark.parametrize("name", NAMES)
+def list_kinds(name):
+    """Return the kinds of a lesson's steps: of questions with their options, tasks with their limits, and scenes."""
+    kinds = set()
+    for step in read_lesson(LIBRARY / name).steps:
+        question, task, scene = step.question, step.task, step.scene
+        if scene is not None:
+            place = fields(scene.place) if scene.place is not None else ()
+            kinds |= {("place", each.name) for each in place if getattr(scene.place, each.name) != each.default}
+            kinds.add((scene.tab, "pattern" if scene.pattern else "stage", question is not None and question.kind))
+        if question is not None:
+            kinds |= {("option", option) for option in question.options}
+        if task is not None:
+            kinds |= {("task", task.kind), ("limits", bool(task.limits)), ("modeled", bool(task.modeled_limit))}
+    return kinds
+
+
+def test_the_lessons_of_the_first_tier_have_steps_of_all_kinds():
+    assert set().union(*map(list_kinds, FIRST_TIER)) == set().union(*map(list_kinds, NAMES))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FIRST_TIER else pytest.mark.sweep) for name in NAMES]
+)
 def test_a_lesson_is_gone_through_from_first_to_last(student, name):
     student.begin_lesson(name)
     lesson = student.lessons.lesson

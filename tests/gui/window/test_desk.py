@@ -28,11 +28,25 @@ MENUS = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 """Of lists and menus the offscreen platform says that it cannot raise them."""
 
 CTRL = Qt.KeyboardModifier.ControlModifier
-SIZES = [(1024, 700), (1280, 720), (1920, 1080)]
-EACH_ONCE = [((1024, 700), "dark"), ((1280, 720), "light"), ((1920, 1080), "dark")]
-WAYS = [
-    pytest.param(way, marks=() if way in EACH_ONCE else pytest.mark.sweep) for way in product(SIZES, ("dark", "light"))
-]
+SIZES = SMALL, MEDIUM, LARGE = (1024, 700), (1280, 720), (1920, 1080)
+THEME_OF = {SMALL: "dark", MEDIUM: "light", LARGE: "dark"}
+
+
+def at(*sizes):
+    """Run a test at sizes, each in its theme; the exhaustive tier has all sizes in both themes."""
+    return pytest.mark.parametrize(
+        "walk",
+        [
+            pytest.param(
+                (size, theme),
+                id=f"{size[0]}-{theme}",
+                marks=() if size in sizes and theme == THEME_OF[size] else pytest.mark.sweep,
+            )
+            for size, theme in product(SIZES, ("dark", "light"))
+        ],
+        indirect=True,
+        scope="module",
+    )
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +56,7 @@ def walker(qapp):
         yield Walker(window)
 
 
-@pytest.fixture(scope="module", params=WAYS, ids=lambda way: f"{way[0][0]}-{way[1]}")
+@pytest.fixture(scope="module")
 def walk(walker, request):
     """The window at a size and in a theme."""
     walker.size, theme = request.param
@@ -84,6 +98,7 @@ def is_fitted(flow):
     return port.layout.height(port.sizes) <= flow.height() and port.layout.width(port.sizes) <= flow.width() + 1
 
 
+@at(SMALL, LARGE)
 def test_a_lecture_is_given_from_the_keyboard(walk, step):
     with lecture(walk) as view:
         flow = step.panes.flow
@@ -107,6 +122,7 @@ def test_a_lecture_is_given_from_the_keyboard(walk, step):
     assert not walk.window.isFullScreen()
 
 
+@at(SMALL, LARGE)
 def test_fit_shows_the_whole_figure(walk, step):
     flow = step.panes.flow
     for _ in range(8):
@@ -120,6 +136,7 @@ def test_fit_shows_the_whole_figure(walk, step):
     assert wait_until(lambda: not flow.viewport.gliding and is_fitted(flow), PATIENCE_S)
 
 
+@at(MEDIUM)
 def test_phases_and_symbols_are_a_key_away(walk, step):
     phases = []
     for _ in range(4):
@@ -133,6 +150,7 @@ def test_phases_and_symbols_are_a_key_away(walk, step):
     assert wait_until(lambda: port.layout.texts(0, 40)[0].isdecimal(), PATIENCE_S)
 
 
+@at(LARGE)
 def test_the_keys_step_wherever_the_focus_is(walk, step):
     panes = step.panes
     for widget in (
@@ -150,6 +168,7 @@ def test_the_keys_step_wherever_the_focus_is(walk, step):
         panes.flow.setFocus()
 
 
+@at(SMALL)
 def test_a_click_on_a_line_goes_there_and_escape_comes_back(walk, step):
     code, line = step.source.code, int(step.models.lines[-1])
     code.go_to_line(line)
@@ -159,6 +178,7 @@ def test_a_click_on_a_line_goes_there_and_escape_comes_back(walk, step):
     assert step.player.moment == 1
 
 
+@at(SMALL)
 def test_a_pixel_leads_to_its_thread_which_is_stepped_from_there(walk):
     walk.window.resize(*walk.size)
     walk.press(Key.Key_F2)
@@ -176,6 +196,7 @@ def test_a_pixel_leads_to_its_thread_which_is_stepped_from_there(walk):
     assert walk.step_tab.panes.kinds.chosen == "Arrays"  # the picture that teaches it
 
 
+@at(SMALL)
 def test_two_variants_play_side_by_side(walk, step):
     walk.click(step.panes.kinds.buttons["Side by side"])
     assert wait_until(lambda: step.variants_view.models[1] is not None, PATIENCE_S)
@@ -190,6 +211,7 @@ FILES = [("Handout…", "strip.pdf", b"%PDF"), ("Player", "scan.html", b"<!")]
 
 @MENUS
 @pytest.mark.parametrize(("entry", "name", "begins"), FILES)
+@at(MEDIUM)
 def test_what_is_handed_out_is_chosen_by_keys(walk, step, tmp_path, entry, name, begins):
     walk.answer_file_dialog(tmp_path / name)
     walk.click(step.panes.export)
@@ -204,6 +226,7 @@ def test_what_is_handed_out_is_chosen_by_keys(walk, step, tmp_path, entry, name,
     assert (tmp_path / name).stat().st_size < 2 * 2**20
 
 
+@at(SMALL)
 def test_a_number_out_of_range_stays_as_it_was_typed(walk, step):
     walk.click(step.settings_button)
     field = step.settings.form.fields["n"]
@@ -221,6 +244,7 @@ def test_a_number_out_of_range_stays_as_it_was_typed(walk, step):
     assert not step.settings.isVisible()
 
 
+@at(MEDIUM)
 def test_own_values_are_typed(walk, step):
     walk.press(Key.Key_F2)
     form = walk.page.form
@@ -240,6 +264,7 @@ def test_own_values_are_typed(walk, step):
     assert (box.currentText(), step.settings.params["input"]) == ("Random", "random")
 
 
+@at(LARGE)
 def test_tab_indents_in_the_code_and_escape_leaves_it(walk, step):
     walk.press(Key.Key_F2)
     code, document = walk.page.source.code, walk.page.source.document
@@ -253,6 +278,7 @@ def test_tab_indents_in_the_code_and_escape_leaves_it(walk, step):
     document.replace(document.original)
 
 
+@at(MEDIUM)
 def test_ctrl_e_saves_a_picture_from_a_number_too(walk, step, tmp_path):
     walk.press(Key.Key_F2)
     walk.page.form.fields["n"].box.setFocus()
@@ -262,6 +288,7 @@ def test_ctrl_e_saves_a_picture_from_a_number_too(walk, step, tmp_path):
 
 
 @MENUS
+@at(SMALL, LARGE)
 def test_the_ladder_is_climbed_by_keys(walk, step):
     walk.press(Key.Key_F2)
     ladder = walk.window.header.variant
@@ -282,6 +309,7 @@ def test_the_ladder_is_climbed_by_keys(walk, step):
     assert walk.page.variant.name == "brent-kung"
 
 
+@at(SMALL, MEDIUM)
 def test_title_bar_and_footer_are_there(walk, step):
     assert walk.window.windowTitle() == "Scan – Lockstep"
     line = walk.window.status
