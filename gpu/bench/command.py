@@ -154,7 +154,8 @@ def _benchmark_size_comparison(seed: int, options: argparse.Namespace) -> int:
     rows = _print_rows(gpu_benchmark.measure_cases("sizes", seed, options.repetitions))
     declared = [each for pattern in all_patterns().values() for each in pattern.benchmark.size_comparisons]
     curves, device = size_comparison.build_speedup_curves(declared, rows), gpu_benchmark.device_name()
-    plot.write_text(size_comparison.draw_speedup_plot(curves, f"Compared with libraries: {device}"), encoding="utf-8")
+    title = f"Compared with libraries: {device}"
+    file_access.write_file(plot, size_comparison.draw_speedup_plot(curves, title))
     method = "The fastest of our variants and the fastest library at each size. L2 is cold before each run."
     parts = (
         f"{_format_remark(seed, options)} {method}",

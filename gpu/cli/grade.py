@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 from gpu.base.errors import InputError
 from gpu.cli.exit_codes import FAILED, OK
 from gpu.cli.report import format_json
-from gpu.files.file_access import check_target, format_path, replace_file
+from gpu.files.file_access import check_target, format_path, write_file
 from gpu.process.grader import GradedSubmission, grade_submissions
 from gpu.process.submission_files import find_submissions
 
@@ -93,9 +93,9 @@ def _print_summary(
 def _write_reports(options: argparse.Namespace, graded: Sequence[GradedSubmission]) -> None:
     """Write the report files with the results so far, which remain however the command ends."""
     if options.junit:
-        _write_text(options.junit, format_junit(options.task, graded))
+        write_file(options.junit, format_junit(options.task, graded))
     if options.csv:
-        _write_text(options.csv, format_csv(graded))
+        write_file(options.csv, format_csv(graded))
 
 
 def _find_task(text: str) -> tuple[Path, str]:
@@ -167,8 +167,3 @@ def format_junit(task: str, graded: Sequence[GradedSubmission]) -> str:
 def _replace_illegal(text: str) -> str:
     """Replace characters that are not allowed in XML."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
-
-
-def _write_text(path: str, text: str) -> None:
-    with replace_file(path) as file:
-        file.write(text.encode())

@@ -118,6 +118,12 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             raise
 
 
+def write_file(path: str | os.PathLike[str], data: bytes | str) -> None:
+    """Write a file as `replace_file`; a text as UTF-8, with "?" for characters that are not Unicode."""
+    with replace_file(path) as file:
+        file.write(data.encode("utf-8", "replace") if isinstance(data, str) else data)
+
+
 @contextlib.contextmanager
 def replace_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Provide the name of a new file or folder for others to write; it replaces `path` if the block succeeds.

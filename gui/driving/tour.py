@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu.engines.base import SIMULATION_TIME_LABEL
-from gpu.files import file_access
+from gpu.files.file_access import ensure_folder, write_file
 from gpu.messages.events import Failure
 from gpu.messages.runs.pattern_runs import Report
 from gui.driving.window_session import are_flows_complete, open_window, wait_until
+from gui.qt.exported_files import write_image
 
 if TYPE_CHECKING:
     from gui.window.main_window import MainWindow
@@ -85,7 +87,7 @@ def run_tour(folder: str | Path, engine: str = "auto", *, timeout_s: float = TIM
     int
         0 if every result was as expected (correct, or wrong for a cautionary variant), else 1.
     """
-    folder = file_access.ensure_folder(folder)
+    folder = ensure_folder(folder)
     with open_window(engine) as window:
         stops = _visit_variants(window, folder, timeout_s)
     write_results(folder, stops)
@@ -156,16 +158,16 @@ def _wait_until_idle(window: MainWindow, failures: list[Failure], timeout_s: flo
 
 
 def _save_picture(window: MainWindow, path: Path) -> None:
-    if not window.grab().save(str(path)):
-        raise OSError(f"Cannot write {path}")
+    write_image(path, window.grab())
 
 
 def write_results(folder: Path, stops: list[TourStop]) -> None:
     """Write the results as results.csv and as results.md."""
-    with open(folder / "results.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        writer.writerows(stop.format_cells() for stop in stops)
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    writer.writerow(COLUMNS)
+    writer.writerows(stop.format_cells() for stop in stops)
+    write_file(folder / "results.csv", table.getvalue())
     columns = [name for name in COLUMNS if name != "picture"]
     simulated = any(stop.report is not None and stop.report.simulated for stop in stops)
     origin = (
@@ -176,4 +178,4 @@ def write_results(folder: Path, stops: list[TourStop]) -> None:
     lines = ["# Results of the tour", "", f"{origin}; errors are relative to a CPU reference result.", ""]
     lines += [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     lines += [f"| {' | '.join(cell.replace('|', '/') for cell in stop.format_cells()[:-1])} |" for stop in stops]
-    (folder / "results.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_file(folder / "results.md", "\n".join(lines) + "\n")

@@ -8,6 +8,7 @@ from pathlib import Path
 from PyQt6.QtGui import QPixmap
 from PyQt6.QtWidgets import QWidget
 
+from gpu.base.errors import InputError
 from gpu.declaration.presentation import InputKind
 from gpu.declaration.roles import Role
 from gpu.files.arrays import EXTENSIONS as NUMBERS
@@ -17,6 +18,7 @@ from gui.lessons.presenter import LessonPresenter
 from gui.model.sequences import SUFFIX as SEQUENCE
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
+from gui.qt.exported_files import write_image
 from gui.user_kernel.page import UserKernelPage
 from gui.user_kernel.program.page import ProgramPage
 from gui.user_kernel.user_file import SUFFIXES as KERNELS
@@ -189,10 +191,11 @@ class Files:
 
     def write_picture(self, pixmap: QPixmap, path: Path) -> bool:
         """Write a picture, and report success or the reason for failure."""
-        if pixmap.save(str(path)):
-            self._messages.status.show_message(f"Saved {path.name}")
-            return True
-        is_image_suffix = path.suffix.lower() in (".png", ".jpg", ".jpeg", ".bmp", ".ppm")
-        advice = "Choose a writable folder." if is_image_suffix else "Use a file name that ends in .png."
-        self._messages.banner.show_message(f"Cannot write {path.name}.", advice)
-        return False
+        try:
+            write_image(path, pixmap)
+        except InputError as error:
+            advice = "Choose a writable folder, and a name that ends in .png."
+            self._messages.banner.show_message(error.message, advice)
+            return False
+        self._messages.status.show_message(f"Saved {path.name}")
+        return True

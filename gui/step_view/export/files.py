@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QBuffer, QObject, QPointF, QRectF, QSize, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import QObject, QPointF, QRectF, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QColor, QImage, QPainter
-from PyQt6.QtSvg import QSvgGenerator
 
 from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array
 from gui.model.films import FilmAbandonedError, write_film
 from gui.painting.theme import code_font, look
+from gui.qt.exported_files import write_image, write_svg
 from gui.step_view.dataflow.flow_painter import FlowPainter
 from gui.step_view.dataflow.labels import label_font, label_width
 from gui.step_view.dataflow.layout import DataflowLayout, compute_metrics
@@ -120,33 +120,12 @@ class FlowPicture:
         painter.end()
         return image
 
-    def write(self, path: Path, moment: int, highlighted: dict[int, list[int]] | None = None) -> bool:
-        """Write a .png or .svg file; return whether that succeeded."""
+    def write(self, path: Path, moment: int, highlighted: dict[int, list[int]] | None = None) -> None:
+        """Write a .png or .svg file; raise InputError if that fails."""
         if path.suffix.lower() != ".svg":
-            return self.image(moment, highlighted).save(str(path))
-        return write_svg(path, self.size, lambda painter: self.paint(painter, moment, highlighted))
-
-
-def write_svg(path: Path, size: QSize, paint: Callable[[QPainter], None]) -> bool:
-    """Write what `paint` paints as an SVG file; return whether that succeeded."""
-    try:
-        path.write_bytes(paint_svg(size, paint))
-    except OSError:
-        return False
-    return True
-
-
-def paint_svg(size: QSize, paint: Callable[[QPainter], None]) -> bytes:
-    """Return what `paint` paints as an SVG drawing."""
-    drawing = QBuffer()
-    generator = QSvgGenerator()
-    generator.setOutputDevice(drawing)
-    generator.setSize(size)
-    generator.setViewBox(QRectF(0, 0, size.width(), size.height()))
-    painter = QPainter(generator)
-    paint(painter)
-    painter.end()
-    return drawing.data().data()
+            write_image(path, self.image(moment, highlighted))
+        else:
+            write_svg(path, self.size, lambda painter: self.paint(painter, moment, highlighted))
 
 
 PaintFrame = Callable[[QPainter, int], None]

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from PyQt6.QtCore import QBuffer, QIODevice, QMarginsF, QPointF, QRectF, QSize, Qt
 from PyQt6.QtGui import QColor, QFont, QPageLayout, QPageSize, QPainter, QPdfWriter, QPen
 
+from gpu.files.file_access import write_file
 from gui.painting.theme import FONT_SIZES, LIGHT, Look, code_font
+from gui.qt.exported_files import write_svg
 from gui.step_view.dataflow.flow_painter import FlowPainter
 from gui.step_view.dataflow.labels import label_font, label_width
 from gui.step_view.dataflow.layout import DataflowLayout, compute_metrics
-from gui.step_view.export.files import Caption, write_svg
+from gui.step_view.export.files import Caption
 from gui.step_view.recording.models import RecordingModels
 from gui.widgets.basic import format_count
 
@@ -209,10 +211,11 @@ class Handout:
             page.append(panel)
         yield page
 
-    def write(self, path: Path) -> bool:
-        """Write an .svg drawing or a .pdf document with pages; return whether that succeeded."""
+    def write(self, path: Path) -> None:
+        """Write an .svg drawing or a .pdf document with pages; raise InputError if that fails."""
         if path.suffix.lower() == ".svg":
-            return write_svg(path, self.size, self.paint)
+            write_svg(path, self.size, self.paint)
+            return
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         document = QPdfWriter(buffer)
@@ -235,11 +238,7 @@ class Handout:
             self._paint_panels(painter, page)
             painter.restore()
         painter.end()
-        try:
-            path.write_bytes(buffer.data().data())
-        except OSError:
-            return False
-        return True
+        write_file(path, buffer.data().data())
 
 
 def _format_counts(counts: Counts) -> str:

@@ -12,9 +12,12 @@ from PyQt6.QtCore import QObject, QPoint, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QImage, QPainter
 from PyQt6.QtWidgets import QApplication, QMenu, QWidget
 
+from gpu.base.errors import InputError
 from gpu.declaration.pattern import CountedText
+from gpu.files.file_access import open_for_reading, replace_file, write_file
 from gui.painting.theme import look
 from gui.qt.background import run_in_background
+from gui.qt.exported_files import write_image, write_svg
 from gui.step_view.arrays.view import MemoryView
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
@@ -26,7 +29,6 @@ from gui.step_view.export.files import (
     PaintFrame,
     paint_footer,
     plan_frames,
-    write_svg,
 )
 from gui.step_view.export.handout import Handout
 from gui.step_view.export.html_player import write_page
@@ -180,17 +182,26 @@ class Exports(QObject):
         picture = self._static_picture() or self._require_state()
         if picture is None:
             return False
-        if isinstance(picture, StaticPicture):
-            succeeded = _write_painting(picture.size, picture.paint, path)
-        elif isinstance(picture.picture, FlowView):
-            succeeded = _make_flow_picture(picture).write(path, picture.moment, picture.picture.marks.highlighted)
-        else:
-            succeeded = _write_widget(picture.picture, path)
-        if succeeded:
-            self.status_message.emit(f"Saved {path.name}")
-        else:
-            self.failed.emit(f"Cannot write {path.name}.", f"{_FOLDER_ADVICE} and a name that ends in .png or .svg.")
-        return succeeded
+
+        def write() -> None:
+            if isinstance(picture, StaticPicture):
+                _write_painting(picture.size, picture.paint, path)
+            elif isinstance(picture.picture, FlowView):
+                _make_flow_picture(picture).write(path, picture.moment, picture.picture.marks.highlighted)
+            else:
+                _write_widget(picture.picture, path)
+
+        return self._write(path, write, f"{_FOLDER_ADVICE} and a name that ends in .png or .svg.")
+
+    def _write(self, path: Path, write: Callable[[], None], advice: str) -> bool:
+        """Call a function that writes a file, and report success or failure; return whether it was written."""
+        try:
+            write()
+        except InputError as error:
+            self.failed.emit(error.message, advice)
+            return False
+        self.status_message.emit(f"Saved {path.name}")
+        return True
 
     def copy_picture(self) -> None:
         """Copy the picture to the clipboard."""
@@ -218,12 +229,12 @@ class Exports(QObject):
         state = self._require_state()
         if state is None:
             return False
-        is_supported = path.suffix.lower() in (".pdf", ".svg")
-        if not is_supported or not Handout(_visible_layout(state), state.models, state.caption).write(path):
-            self.failed.emit(f"Cannot write {path.name}.", f"{_FOLDER_ADVICE} and a name that ends in .pdf or .svg.")
+        advice = f"{_FOLDER_ADVICE} and a name that ends in .pdf or .svg."
+        if path.suffix.lower() not in (".pdf", ".svg"):
+            self.failed.emit(f"Cannot write {path.name}.", advice)
             return False
-        self.status_message.emit(f"Saved {path.name}")
-        return True
+        handout = Handout(_visible_layout(state), state.models, state.caption)
+        return self._write(path, lambda: handout.write(path), advice)
 
     # --- slides
 
@@ -277,9 +288,9 @@ class Exports(QObject):
         def write() -> None:
             problem = ""
             try:
-                path.write_text(write_page(state.models, state.caption, state.text, in_symbols=in_symbols), "utf-8")
-            except OSError as error:
-                problem = f"Cannot write {path.name}: {error.strerror}."
+                write_file(path, write_page(state.models, state.caption, state.text, in_symbols=in_symbols))
+            except InputError as error:
+                problem = error.message
             with suppress(RuntimeError):  # the tab may have been deleted in the meantime
                 self._write_finished.emit(path.name, problem)
 
@@ -305,13 +316,12 @@ class Exports(QObject):
         state = self._require_state()
         if state is None:
             return False
-        try:
-            shutil.copyfile(state.file, path)
-        except OSError as error:
-            self.failed.emit(f"Cannot write {path.name}: {error.strerror}.", f"{_FOLDER_ADVICE}.")
-            return False
-        self.status_message.emit(f"Saved {path.name}")
-        return True
+
+        def write() -> None:
+            with open_for_reading(state.file) as source, replace_file(path) as file:
+                shutil.copyfileobj(source, file)
+
+        return self._write(path, write, f"{_FOLDER_ADVICE}.")
 
     # --- animations
 
@@ -412,20 +422,21 @@ def _make_arrays_view(state: ExportState) -> tuple[QWidget, Callable[[int, Snaps
     return view, lambda moment, now: view.show_moment(moment, now.block, state.followed)
 
 
-def _write_widget(widget: QWidget, path: Path) -> bool:
+def _write_widget(widget: QWidget, path: Path) -> None:
     size = widget.size()
 
     def paint(painter: QPainter) -> None:
         painter.fillRect(QRectF(0, 0, size.width(), size.height()), QColor(look().theme.surface))
         widget.render(painter, flags=QWidget.RenderFlag.DrawChildren)
 
-    return _write_painting(size, paint, path)
+    _write_painting(size, paint, path)
 
 
-def _write_painting(size: QSize, paint: Callable[[QPainter], None], path: Path) -> bool:
+def _write_painting(size: QSize, paint: Callable[[QPainter], None], path: Path) -> None:
     if path.suffix.lower() == ".svg":
-        return write_svg(path, size, paint)
-    return _paint_image(size, paint).save(str(path))
+        write_svg(path, size, paint)
+    else:
+        write_image(path, _paint_image(size, paint))
 
 
 def _paint_image(size: QSize, paint: Callable[[QPainter], None]) -> QImage:

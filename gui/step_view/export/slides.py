@@ -15,8 +15,9 @@ from gpu.base.errors import InputError
 from gpu.files.file_access import check_target, replace_file, replace_path
 from gui.painting.theme import FONT_SIZES, LIGHT, Look
 from gui.qt.background import run_in_background
+from gui.qt.exported_files import paint_svg
 from gui.step_view.dataflow.labels import label_font
-from gui.step_view.export.files import FRAME_SIZE, Caption, paint_svg
+from gui.step_view.export.files import FRAME_SIZE, Caption
 from gui.step_view.export.handout import SIDE, Handout, Paint
 
 STRIP_WIDTH = 720
