@@ -173,12 +173,24 @@ def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
         raise InputError(f"{text!r} cannot be computed: {format_path(str(error))}.") from None
 
 
+def evaluate_number(text: str | int | float, names: Mapping[str, Value]) -> float:
+    """Evaluate an expression to a finite number; raise InputError for any other value."""
+    value = evaluate(text, names)
+    try:
+        number = math.nan if np.ndim(value) else float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(f"{text!r} must be a finite number, not {format_path(str(value))}.")
+    return number
+
+
 def evaluate_integer(text: str | int | float, names: Mapping[str, Value]) -> int:
     """Evaluate an expression to an integer; raise InputError for any other value."""
-    value = evaluate(text, names)
-    if np.ndim(value) or not float(value).is_integer():
-        raise InputError(f"{text!r} must be an integer, not {value}.")
-    return int(value)
+    number = evaluate_number(text, names)
+    if not number.is_integer():
+        raise InputError(f"{text!r} must be an integer, not {number}.")
+    return int(number)
 
 
 def _evaluate_node(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:

@@ -18,7 +18,7 @@ from gpu.base.paths import KERNELS
 from gpu.base.resource_limits import limit_resources
 from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.checking_engine import CheckingEngine
-from gpu.lessons.expressions import Array, evaluate
+from gpu.lessons.expressions import Array, evaluate_number
 from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.questions.run_questions import DEFAULT_GPU, model_stage
 from gpu.lessons.scenes import MAX_LOOP_ITERATIONS, record_stage
@@ -240,7 +240,7 @@ class _Grader:
         counts["sectors_per_request"] = counts["sectors"] / counts["requests"] if counts["requests"] else 0.0
         names = self._stage.evaluate_names(n)
         for counter, text in self._task.limits.items():
-            limit = CounterLimit(counter, n, round(counts[counter], 3), float(evaluate(text, names)))
+            limit = CounterLimit(counter, n, round(counts[counter], 3), evaluate_number(text, names))
             before = self._worst_limits.get(counter)
             if before is None or (
                 before.is_met and (not limit.is_met or _limit_fraction(limit) >= _limit_fraction(before))

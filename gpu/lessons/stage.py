@@ -16,7 +16,7 @@ from gpu.declaration.value_changes import make_equal, make_negative, sort_ascend
 from gpu.engines.base import Buffer
 from gpu.engines.simulator import SimulatorEngine
 from gpu.kernel.arguments import dtype_of
-from gpu.lessons.expressions import MAX_ELEMENTS, Array, evaluate, evaluate_integer
+from gpu.lessons.expressions import MAX_ELEMENTS, Array, evaluate, evaluate_integer, evaluate_number
 from gpu.messages.judgments import RANDOM_KIND, GradingCase
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
@@ -24,6 +24,11 @@ from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
 INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "rising",
                "negative", "alternating")  # fmt: skip
 """Kinds of generated inputs: random, and special cases that reveal common mistakes."""
+
+_MAX_THREADS = 1 << 22
+"""Most threads of a launch, so that a lesson is recorded and graded in seconds."""
+_MAX_VARIABLE_BYTES = 64 << 20
+"""Most bytes of a kernel file's variables."""
 
 _ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low>[^.]+?)\.\.(?P<high>[^=]+?))?"
                     r"(?:\s*=\s*(?P<fill>.+))?")  # fmt: skip
@@ -156,10 +161,11 @@ class Stage:
         size = self._evaluate_size(name, array, names)
         if array.fill:
             return np.broadcast_to(np.asarray(evaluate(array.fill, names)).reshape(-1), (size,)).astype(dtype)
-        low = float(evaluate(array.low, names)) if array.low else 1.0 if for_display else -50.0
-        high = float(evaluate(array.high, names)) if array.high else 9.0 if for_display else 50.0
+        low = evaluate_number(array.low, names) if array.low else 1.0 if for_display else -50.0
+        high = evaluate_number(array.high, names) if array.high else 9.0 if for_display else 50.0
         if dtype.kind == "u":
             low = max(low, 0.0)
+        _check_range(name, low, high, dtype)
         generator = np.random.default_rng([zlib.crc32(name.encode()), case.seed, size])
         # Sums of integers are exact in float32 in any order.
         values = generator.integers(int(np.ceil(low)), int(high), size, endpoint=True).astype(np.float64)
@@ -221,15 +227,13 @@ class Stage:
                 raise InputError(
                     f"{launch.kernel} takes {len(parameters)} arguments, but the lesson has {len(launch.arguments)}."
                 )
-            arguments: list[Any] = []
-            for argument, (_, type) in zip(launch.arguments, parameters, strict=True):
-                if isinstance(argument, str) and argument in buffers:
-                    arguments.append(buffers[argument])
-                    continue
-                if not isinstance(type, Scalar):
-                    raise InputError(f"{argument!r} must be one of the lesson's arrays: {', '.join(buffers)}.")
-                arguments.append(type.dtype.type(evaluate(argument, names)))
+            arguments = [
+                _evaluate_argument(argument, type, buffers, names)
+                for argument, (_, type) in zip(launch.arguments, parameters, strict=True)
+            ]
             grid, block = (_evaluate_extents(extent, names) for extent in (launch.grid, launch.block))
+            if prod((*grid, *block)) > _MAX_THREADS:
+                raise InputError(f"{launch.kernel} is launched with more than {_MAX_THREADS:,} threads.")
             engine.launch(kernel, grid, block, *arguments, shared_bytes=evaluate_integer(launch.shared, names))
         return {name: engine.download(buffer) for name, buffer in buffers.items()}
 
@@ -243,6 +247,11 @@ class Stage:
 
     def find_types(self, module: SimulatedModule) -> dict[str, np.dtype[Any]]:
         """Return the types of arrays' elements, from the kernels' parameters, and of constants."""
+        size = sum(each.size for each in module.variables.values())
+        if size > _MAX_VARIABLE_BYTES:
+            raise InputError(
+                f"{self.file}'s variables have {size:,} bytes; at most {_MAX_VARIABLE_BYTES:,} are allowed."
+            )
         types: dict[str, np.dtype[Any]] = {}
         for launch in self.launches:
             parameters = module.kernel(launch.kernel).parameters
@@ -264,6 +273,33 @@ class Stage:
         if not 0 <= size <= MAX_ELEMENTS:
             raise InputError(f"The array {name!r} has {size} elements; 0 to {MAX_ELEMENTS} are allowed.")
         return size
+
+
+def _evaluate_argument(
+    argument: str | float, type: Type, buffers: Mapping[str, Buffer], names: Mapping[str, Any]
+) -> Buffer | np.generic:
+    """Return a launch's argument: an array's buffer, or a number of the parameter's type."""
+    if isinstance(argument, str) and argument in buffers:
+        return buffers[argument]
+    if not isinstance(type, Scalar):
+        raise InputError(f"{argument!r} must be one of the lesson's arrays: {', '.join(buffers)}.")
+    evaluate_number(argument, names)
+    try:
+        number: np.generic = type.dtype.type(evaluate(argument, names))
+    except OverflowError:
+        raise InputError(f"{argument!r} does not fit in the parameter's type, {type.dtype.name}.") from None
+    return number
+
+
+def _check_range(name: str, low: float, high: float, dtype: np.dtype[Any]) -> None:
+    """Raise InputError if numbers from `low` to `high` cannot be generated exactly in an array's type."""
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    first, last = (-(2**53), 2**53) if limits is None else (max(limits.min, -(2**53)), min(limits.max, 2**53))
+    if not (first <= low and high <= last and np.ceil(low) <= int(high)):
+        raise InputError(
+            f"The array {name!r} of {dtype.name} has no integers from {low:g} to {high:g}: "
+            f"write LOW..HIGH, within {first}..{last}."
+        )
 
 
 def _find_element_type(type: Type) -> np.dtype[Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PyQt6.QtCore import QEvent, Qt
-from PyQt6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextDocument
+from PyQt6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextDocument, QTextFormat, QTextFragment
 from PyQt6.QtWidgets import QLabel
 
 from gui.painting.theme import code_font, look
@@ -47,32 +49,40 @@ class MarkdownLabel(QLabel):
         font = self.font()
         font.setPixelSize(look().text_px)
         document.setDefaultFont(font)
-        document.setMarkdown(_replace_images(self.markdown), QTextDocument.MarkdownFeature(_FEATURES))
+        document.setMarkdown(self.markdown, QTextDocument.MarkdownFeature(_FEATURES))
+        _replace_images(document)
         _format_code(document)
         self.setText(document.toHtml())
 
 
-def _replace_images(markdown: str) -> str:
-    """Replace images by links with their alternative text: a label would load the image's file."""
-    return markdown.replace("![", "[")
+def _replace_images(document: QTextDocument) -> None:
+    """Replace images by their alternative text: a label would load the image's file, which may be any file."""
+    for span, cursor in reversed(list(_iterate_spans(document))):  # from the end, so that positions stay valid
+        if span.charFormat().isImageFormat():
+            text = span.charFormat().property(QTextFormat.Property.ImageAltText.value)
+            cursor.insertText(str(text or ""), QTextCharFormat())
 
 
 def _format_code(document: QTextDocument) -> None:
     """Give code the font and background of kernel sources."""
-    block = document.begin()
-    while block.isValid():
-        spans, iterator = [], block.begin()
-        while not iterator.atEnd():
-            spans.append(iterator.fragment())
-            iterator += 1
-        for span in spans:
-            if not span.charFormat().fontFixedPitch():
-                continue
-            cursor = QTextCursor(document)
-            cursor.setPosition(span.position())
-            cursor.setPosition(span.position() + span.length(), QTextCursor.MoveMode.KeepAnchor)
+    for span, cursor in list(_iterate_spans(document)):
+        if span.charFormat().fontFixedPitch():
             style = QTextCharFormat()
             style.setFont(code_font(look().small_px))
             style.setBackground(QColor(look().theme.raised))
             cursor.mergeCharFormat(style)
+
+
+def _iterate_spans(document: QTextDocument) -> Iterator[tuple[QTextFragment, QTextCursor]]:
+    """Yield the parts of a document with one format, and a cursor that selects each."""
+    block = document.begin()
+    while block.isValid():
+        iterator = block.begin()
+        while not iterator.atEnd():
+            span = iterator.fragment()
+            cursor = QTextCursor(document)
+            cursor.setPosition(span.position())
+            cursor.setPosition(span.position() + span.length(), QTextCursor.MoveMode.KeepAnchor)
+            yield span, cursor
+            iterator += 1
         block = block.next()

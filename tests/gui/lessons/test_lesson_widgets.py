@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QTextDocument
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QLabel
 
@@ -144,6 +145,23 @@ def test_markdown_is_shown_and_nothing_is_loaded(qtbot, tmp_path):
     assert made.text() != before  # code stands on the ground of the theme that is on
     made.show_text("")
     assert made.isHidden()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["![x]({})", "!![x]({})", "!\\![x]({})", "![x][r]\n\n[r]: {}", "* ![x]({})", "[![x]({})](y)",
+     "**![x]({} 'z')** ![x]({})", "![![x]({})]({})", "> ![x](<{}>)", "!&#91;x]({}) ![x]({})", "# ![x]({})"],
+)  # fmt: skip
+def test_no_spelling_of_an_image_loads_a_file(qtbot, tmp_path, text):
+    label = MarkdownLabel("Words")
+    qtbot.addWidget(label)
+    label.show_text(f"Before {text.format(*[tmp_path / 'x.png'] * 2)}\n\nAfter.")
+    assert "<img" not in label.text()
+    shown = QTextDocument()
+    shown.setHtml(label.text())
+    assert "After." in shown.toPlainText()
+    assert "x" in shown.toPlainText()
+    assert "\ufffc" not in shown.toPlainText()
 
 
 def test_hints_come_one_by_one(qtbot):
