@@ -6,7 +6,7 @@ import contextlib
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,7 +61,7 @@ class GradedSubmission:
 
 def grade_submissions(
     lesson: Path, task: str, submissions: Sequence[Path], *, seed: int = 0
-) -> Iterator[GradedSubmission]:
+) -> Generator[GradedSubmission]:
     """Grade submissions, two at a time; yield the results in order. Closing the iterator ends the processes.
 
     Parameters

@@ -50,6 +50,7 @@ _NAMES_CHECKED = (
     *(CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPE_ALIAS_TEMPLATE_DECL, CursorKind.FIELD_DECL),
 )
 _SCOPES = (CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
+_FAILED_ASSERTION = "static assertion failed"
 _INSTANCE_FUNCTION = "lockstep_instance"
 
 nesting.raise_recursion_limit()
@@ -122,7 +123,11 @@ class Program:
         self._unattributed_errors = [
             error
             for error in self._outer_errors
-            if not any(error.is_within(declaration) for declaration in declarations)
+            if not any(
+                error.is_within(declaration)
+                for declaration in declarations
+                if declaration.kind != CursorKind.STATIC_ASSERT
+            )
         ]
         if not tolerant:
             self._raise_errors()
@@ -189,9 +194,10 @@ class Program:
         CompileError
             The kernel uses something that the simulator does not support.
         """
-        if self._unattributed_errors and not self._has_host_code():
-            # An #error or a missing header: it belongs to no function, and no host code explains it.
-            raise self._unattributed_errors[0].to_error(self._errors)
+        for error in self._unattributed_errors:
+            # An #error, a missing header or a failed assertion: it belongs to no function. Host code explains the others.
+            if error.message.startswith(_FAILED_ASSERTION) or not self._has_host_code():
+                raise error.to_error(self._errors)
         if len(self._non_templates(name)) > 1:
             raise self._ambiguity_error(name, self._non_templates(name))
         if name in self._kernels:
@@ -264,7 +270,7 @@ class Program:
         """
         has_host_code = self._has_host_code()
         for diagnosis in self._all_diagnoses:
-            body = next((body for body in self._bodies if diagnosis.is_within(body)), None)
+            body = next((body for body in self._bodies if diagnosis.is_requested_within(body)), None)
             if diagnosis.option == UNUSED_PARAMETER and (
                 body is None or not is_kernel(body) or any(error.is_within(body) for error in self._errors)
             ):
@@ -307,9 +313,9 @@ class Program:
         key = definition, place
         if key not in self._functions:
             for error in self._errors:
-                if error.is_within(definition):
+                if error.is_requested_within(definition):
                     raise error.to_error(self._errors)
-            if self._outer_errors and is_own(definition):
+            if self._errors and is_own(definition):
                 self._check_names(definition)
             _check_nesting(definition)
             result = VOID if definition.kind == CursorKind.CONSTRUCTOR else self._result_type(definition)
@@ -353,8 +359,10 @@ class Program:
                 continue
             self._checked_names.add(referenced)
             methods = [descendant for descendant in referenced.descendants() if descendant.kind in _FUNCTIONS]
-            for error in self._outer_errors:
-                if error.is_within(referenced) and not any(error.is_within(method) for method in methods):
+            for error in self._errors:
+                if error.is_requested_within(referenced) and not any(
+                    error.is_requested_within(method) for method in methods
+                ):
                     self._checked_names.discard(referenced)
                     raise error.to_error(self._errors)
             self._check_names(referenced)

@@ -75,6 +75,9 @@ _COPIED_NUMBER = re.compile(r"\s*(\d+[.:]?)")
 
 _UNSIZED_ARRAY_MESSAGE = "definition of variable with array type needs an explicit size"
 
+_REQUEST = "requested here"
+"""Part of clang's notes that lead from an error in a template to the code that instantiates it."""
+
 _MESSAGE_LENGTH = 500
 """The most characters of a clang message that are shown; it may quote names and texts of any length."""
 _EXCERPT_LENGTH = 160
@@ -106,7 +109,8 @@ def confine_includes(folder: Path) -> None:
 class Diagnosis:
     """An error or a warning of clang, with its source line and a caret, and the option that enables it.
 
-    For a macro, `offset` is where it is used; a second offset is where its argument is spelled.
+    For a macro, `offset` is where it is used; a second offset is where its argument is spelled. For an error in a
+    template, `requests` are the files and offsets where its instantiation is requested, from the inside out.
     """
 
     message: str
@@ -117,6 +121,7 @@ class Diagnosis:
     excerpt: str
     is_error: bool
     option: str
+    requests: tuple[tuple[str, int], ...] = ()
 
     def to_error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
         """Return the diagnostic as an error; `detail` lists the others too."""
@@ -132,6 +137,13 @@ class Diagnosis:
         if first != start and first.file == last.file == self.file:  # the whole cursor is an argument of a macro
             return first.offset <= self.spelling_offset <= last.offset
         return start.file != "" and start.file == self.file and start.offset <= self.offset <= cursor.end.offset
+
+    def is_requested_within(self, cursor: Cursor) -> bool:
+        """Return whether the diagnostic is within a cursor's text, or in a template that this text instantiates."""
+        start, end = cursor.start, cursor.end
+        return self.is_within(cursor) or any(
+            file == start.file and start.offset <= offset <= end.offset for file, offset in self.requests
+        )
 
 
 def parse(
@@ -321,7 +333,11 @@ def _build_diagnosis(diagnostic: cindex.Diagnostic, lines: list[str], path: Path
     excerpt = f"{position}: {'error' if is_error else 'warning'}: {message}"
     if line is not None:
         excerpt += _add_caret(line, position.column)
-    return Diagnosis(message, position, place.file, place.offset, written.offset, excerpt, is_error, diagnostic.option)
+    notes = [tree.expansion_offset(note.location) for note in diagnostic.children if _REQUEST in note.spelling]
+    requests = tuple((note.file, note.offset) for note in notes)
+    return Diagnosis(
+        message, position, place.file, place.offset, written.offset, excerpt, is_error, diagnostic.option, requests
+    )
 
 
 def _is_declared_shared(line: str, column: int) -> bool:
