@@ -10,9 +10,7 @@ from pathlib import Path
 from gpu.base.errors import CompileError, InputError, SourcePosition
 from gpu.files.file_access import read_bytes
 
-_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
-_FILE_DIRECTIVE = re.compile("(?:#|%:).*(?:include|import|embed)|__has_(?:include|embed)")
-"""Whatever makes a compiler look for a file."""
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
 
 MAX_BYTES = 4 << 20
 """Bytes of the largest kernel file."""
@@ -59,7 +57,9 @@ def read_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> d
 
 def has_computed_include(text: str) -> bool:
     """Return whether a text may include files that `read_includes` does not find, such as one that a macro names."""
-    return _FILE_DIRECTIVE.search(_INCLUDE.sub("", text).replace("\\\n", "")) is not None
+    lines = _INCLUDE.sub("", text).replace("\\\n", "").splitlines()
+    directives = (line for line in lines if "#" in line or "%:" in line or "__has_" in line)
+    return any(word in line for line in directives for word in ("include", "import", "embed"))
 
 
 def _is_openable(path: Path) -> bool:

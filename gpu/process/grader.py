@@ -61,7 +61,7 @@ class GradedSubmission:
 
 def grade_submissions(
     lesson: Path, task: str, submissions: Sequence[Path], *, seed: int = 0
-) -> Generator[GradedSubmission]:
+) -> Generator[GradedSubmission, None, None]:
     """Grade submissions, two at a time; yield the results in order. Closing the iterator ends the processes.
 
     Parameters

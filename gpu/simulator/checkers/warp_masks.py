@@ -25,6 +25,7 @@ _MAX_WAITING_CALLS = 4096
 
 _DIVERGENT, _INVALID = "Divergent thread(s) in warp", "Invalid arguments"
 _SHUFFLE = "__shfl_sync"
+_WIDTHS = (1, 2, 4, 8, 16, 32)
 _ALL_LANES = (1 << WARP) - 1
 
 
@@ -123,7 +124,7 @@ class WarpMaskChecker(Checker):
     an exchange together, at a `__syncwarp` possibly from another source position. A shuffle must not read a lane
     that its mask names but that has exited or does not exist, and a `__shfl_sync`, which names its source, none
     outside its mask. The other shuffles do so at the edge of a group of lanes, where the result is usually not
-    used.
+    used. A shuffle's width must be a power of two.
     """
 
     def __init__(self) -> None:
@@ -141,12 +142,17 @@ class WarpMaskChecker(Checker):
             # The usual case: one mask names all lanes of each warp, and all of them call.
             named = int(sync.member_mask)
             reads_named = sync.name != _SHUFFLE or named == _ALL_LANES
-            if reads_named and ((active == named) & (alive & named == named) | (active == 0)).all():
+            if (
+                reads_named
+                and _is_valid_width(sync.width)
+                and ((active == named) & (alive & named == named) | (active == 0)).all()
+            ):
                 return
         callers = _build_callers(batch, sync, active, alive)
         mismatched = callers.expected != callers.active_lanes
         if sync.sources is not None:
             self._check_sources(batch, callers, sync.sources)
+            self._check_width(batch, callers)
         if not mismatched.any() and not self._waiting:
             return
         # The masks of a warp's lanes can differ, so if one does not match its callers, all of the warp are checked.
@@ -191,6 +197,14 @@ class WarpMaskChecker(Checker):
         if callers.sync.name == _SHUFFLE and (rows := np.flatnonzero(read & ~callers.member_masks)).size:
             source = _lane_numbers(read[rows[0]])[0]
             cause = f"reads lane {source}, which the mask does not name: its value is undefined"
+            self._report(batch, callers.select(rows), _INVALID, cause)
+
+    def _check_width(self, batch: BlockBatch, callers: _Callers) -> None:
+        widths = np.broadcast_to(callers.sync.width, batch.geometry.lanes)[callers.lanes]
+        if (rows := np.flatnonzero(~np.isin(widths, _WIDTHS))).size:
+            cause = (
+                f"with the width {widths[rows[0]]}, which is not a power of two up to {WARP}: its value is undefined"
+            )
             self._report(batch, callers.select(rows), _INVALID, cause)
 
     def _record_waiting(self, batch: BlockBatch, callers: _Callers, mismatched: Array) -> None:
@@ -253,6 +267,11 @@ def _find_active_and_alive(batch: BlockBatch, sync: WarpSync) -> tuple[Array, Ar
     """Return for each warp the calling lanes, and the lanes that have not exited, as bits."""
     threads, exited = batch.geometry.thread_mask.bits, sync.exited_mask
     return _warp_bits(sync.mask.bits), _warp_bits(threads if exited is None else threads & ~exited.bits)
+
+
+def _is_valid_width(width: Any) -> bool:
+    """Return whether a shuffle has one width for all lanes, and it is valid."""
+    return not isinstance(width, np.ndarray) and int(width) in _WIDTHS
 
 
 def _build_callers(batch: BlockBatch, sync: WarpSync, active: Array, alive: Array) -> _Callers:

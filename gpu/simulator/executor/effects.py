@@ -131,17 +131,24 @@ def report_exchange(
         sources = (
             find_shuffle_sources(name, arguments, frame.batch.geometry.lanes) if name.startswith("__shfl") else None
         )
-        _notify_warp_sync(frame, name, mask, member_mask, position, sources)
+        width = arguments[1] if sources is not None and len(arguments) > 1 else WARP
+        _notify_warp_sync(frame, name, mask, member_mask, position, sources, width)
 
 
 def _notify_warp_sync(
-    frame: CallFrame, name: str, mask: LaneMask, member_mask: Any, position: SourcePosition, sources: Any = None
+    frame: CallFrame,
+    name: str,
+    mask: LaneMask,
+    member_mask: Any,
+    position: SourcePosition,
+    sources: Any = None,
+    width: Any = WARP,
 ) -> None:
     observer, ended = frame.batch.observer, (frame.kernel or frame).returned_mask
     if frame.batch.scheduler is not None:
         ended = union_masks(ended, frame.batch.scheduler.exited_mask)
     assert observer is not None
-    observer.warp_sync(frame.batch, WarpSync(position, name, mask, member_mask, ended, sources))
+    observer.warp_sync(frame.batch, WarpSync(position, name, mask, member_mask, ended, sources, width))
 
 
 def require_full_warp(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> np.int32:

@@ -154,18 +154,21 @@ def find_shuffle_sources(op: str, arguments: Sequence[Any], lanes: int) -> Array
     lanes : int
         The number of lanes of the batch.
     """
-    by = _to_rows(arguments[0], lanes).astype(np.int64)
+    # As PTX defines `shfl`: 5 bits of the argument count, and a width selects the bits of the lane that stay the same.
+    by = _to_rows(arguments[0], lanes).astype(np.int64) & (WARP - 1)
     width = _to_rows(arguments[1] if len(arguments) > 1 else np.int32(WARP), lanes).astype(np.int64)
-    first = _LANE // width * width
+    kept = (WARP - width) & (WARP - 1)
+    free = ~kept & (WARP - 1)
+    first = _LANE & kept
     if op == "__shfl_sync":
-        source = first + by % width
+        source = first | by & free
     elif op == "__shfl_up_sync":
         source = _LANE - by
     elif op == "__shfl_down_sync":
         source = _LANE + by
     else:
         source = _LANE ^ by
-    inside = (source < first + width) & ((source >= first) | (op == "__shfl_xor_sync"))
+    inside = (source <= (first | free)) & ((source >= first) | (op == "__shfl_xor_sync"))
     sources: Array = np.where(inside, source, _LANE)
     return sources
 

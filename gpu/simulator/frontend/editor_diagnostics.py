@@ -11,7 +11,7 @@ from gpu.base.errors import CompileError, Diagnostic, SourcePosition
 from gpu.base.resource_limits import limit_resources
 from gpu.simulator.frontend.program import Program
 
-_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
 _MAX_DIAGNOSTICS = 100
 """The most errors and warnings that an editor shows."""
 

@@ -195,7 +195,7 @@ class Program:
             The kernel uses something that the simulator does not support.
         """
         for error in self._unattributed_errors:
-            # An #error, a missing header or a failed assertion: it belongs to no function. Host code explains the others.
+            # An #error, a missing header, a failed assertion: it belongs to no function. Host code explains the others.
             if error.message.startswith(_FAILED_ASSERTION) or not self._has_host_code():
                 raise error.to_error(self._errors)
         if len(self._non_templates(name)) > 1:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import time
 from pathlib import Path
 
 import pytest
 
-from gpu.files.sources import read_source
+from gpu.base.errors import SourcePosition
+from gpu.files.sources import SourceLines, check_includes, read_source
 from gpu.kernel.simulate import simulate
+from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 
 TEXT = "// é\n__global__ void f(int *a) { a[threadIdx.x] = 1; }\n"
 
@@ -36,3 +39,14 @@ def test_half_a_letter_of_utf_16_is_no_mistake_of_ours(tmp_path: Path):
     path = tmp_path / "k.cu"
     path.write_bytes(codecs.BOM_UTF16_LE + b"a\0\x00\xd8b")
     assert read_source(path).startswith("a")
+
+
+def test_blank_lines_before_an_include_are_read_in_linear_time(tmp_path: Path) -> None:
+    (tmp_path / "a.h").write_text("int a;\n")
+    text = "\n" * 300_000 + '#include "a.h"\n'
+    began = time.process_time()
+    check_includes(text, tmp_path / "test.cu")
+    assert SourceLines(tmp_path / "test.cu", edited=text).line("a.h", 1) == "int a;"
+    lines = text.split("\n")
+    assert build_diagnostic("wrong", SourcePosition("a.h", 1), tmp_path / "test.cu", lines, "error").line == 300_001
+    assert time.process_time() - began < 5

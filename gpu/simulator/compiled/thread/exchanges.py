@@ -61,13 +61,10 @@ def _shuffle(lanes: ExchangeLanes, op: str) -> None:
 def _shuffle_uniform(lanes: ExchangeLanes, op: str, argument: str, width: int) -> None:
     """Shuffle all lanes by the same distance, in sections of `width`; the results of inactive lanes are not used."""
     asm, llvm_type = lanes.asm, value_type(lanes.argument_type(1))
-    distance = asm.value(f"zext i32 {argument} to i64")
+    distance = asm.value(f"and i64 {asm.value(f'zext i32 {argument} to i64')}, {WARP - 1}")
     if op == "__shfl_sync":
         distance = asm.value(f"and i64 {distance}, {width - 1}")
-    elif op == "__shfl_xor_sync":
-        is_in_range = asm.value(f"icmp ult i64 {distance}, {WARP}")
-        distance = asm.value(f"and i64 {distance}, {WARP - 1}")
-    else:
+    elif op != "__shfl_xor_sync":
         is_in_range = asm.value(f"icmp ult i64 {distance}, {width}")
         distance = asm.value(f"select i1 {is_in_range}, i64 {distance}, i64 0")
     with lanes.loop_over_threads() as thread:
@@ -88,7 +85,7 @@ def _shuffle_uniform(lanes: ExchangeLanes, op: str, argument: str, width: int) -
             case _:
                 source = asm.value(f"xor i64 {thread}, {distance}")
                 end = asm.value(f"add nuw nsw i64 {asm.value(f'and i64 {thread}, {-width}')}, {width}")
-                is_inside = asm.value(f"and i1 {is_in_range}, {asm.value(f'icmp ult i64 {source}, {end}')}")
+                is_inside = asm.value(f"icmp ult i64 {source}, {end}")
         own_value, other_value = lanes.argument(1, thread), lanes.argument(1, source)
         lanes.store_result(
             thread, asm.value(f"select i1 {is_inside}, {llvm_type} {other_value}, {llvm_type} {own_value}")
@@ -103,17 +100,18 @@ def _shuffle_general(lanes: ExchangeLanes, op: str) -> None:
         asm.branch(lanes.is_active(thread), active, after)
         asm.begin_block(active)
         lane = asm.value(f"and i64 {thread}, {WARP - 1}")
-        distance = asm.value(f"sext i32 {lanes.argument(2, thread)} to i64")
+        distance = asm.value(f"and i64 {asm.value(f'zext i32 {lanes.argument(2, thread)} to i64')}, {WARP - 1}")
         width = asm.value(f"sext i32 {lanes.argument(3, thread)} to i64") if lanes.has_argument(3) else str(WARP)
-        position = asm.value(f"urem i64 {lane}, {width}")
-        first = asm.value(f"sub i64 {lane}, {position}")
+        # As PTX defines `shfl`, for any width: the bits of the lane that stay the same, and the others.
+        kept = asm.value(f"and i64 {asm.value(f'sub i64 {WARP}, {width}')}, {WARP - 1}")
+        free = asm.value(f"xor i64 {kept}, {WARP - 1}")
+        first = asm.value(f"and i64 {lane}, {kept}")
         if op == "__shfl_sync":
-            source = asm.value(f"add i64 {first}, {asm.value(f'urem i64 {distance}, {width}')}")
+            source = asm.value(f"or i64 {first}, {asm.value(f'and i64 {distance}, {free}')}")
         else:
             operation = {"__shfl_up_sync": "sub", "__shfl_down_sync": "add", "__shfl_xor_sync": "xor"}[op]
             source = asm.value(f"{operation} i64 {lane}, {distance}")
-        end = asm.value(f"add i64 {first}, {width}")
-        is_inside = asm.value(f"icmp slt i64 {source}, {end}")
+        is_inside = asm.value(f"icmp sle i64 {source}, {asm.value(f'or i64 {first}, {free}')}")
         if op != "__shfl_xor_sync":
             is_inside = asm.value(f"and i1 {is_inside}, {asm.value(f'icmp sge i64 {source}, {first}')}")
         chosen = asm.value(f"select i1 {is_inside}, i64 {source}, i64 {lane}")

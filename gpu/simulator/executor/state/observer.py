@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gpu.base.errors import SourcePosition
 from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
@@ -109,6 +110,8 @@ class WarpSync:
         The lanes that have exited.
     sources : array or None
         For a shuffle, the lane of its warp that each lane reads: shape (warps, 32).
+    width : scalar or array
+        For a shuffle, the width argument: one for all lanes, or one per lane of the batch.
     """
 
     position: SourcePosition
@@ -117,6 +120,7 @@ class WarpSync:
     member_mask: Any
     exited_mask: LaneMask | None
     sources: Array | None = None
+    width: Any = WARP
 
 
 @dataclass(frozen=True)

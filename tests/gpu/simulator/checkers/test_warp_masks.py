@@ -63,6 +63,10 @@ WRONG: dict[str, tuple[int, str, int, int, str]] = {
         9,
         "with the mask 0xffff, reads lane 20, which the mask does not name",
     ),
+    "a width": (32, "a[i] = __shfl_down_sync(ALL, v, 1, 12);", 1, 0, "with the width 12, which is not a power of two"),
+    "a width of two warps": (32, "a[i] = __shfl_sync(ALL, v, 1, 64);", 1, 0, "with the width 64, which is not"),
+    "a width of no lane": (32, "a[i] = __shfl_up_sync(ALL, v, 1, 0);", 1, 0, "with the width 0, which is not"),
+    "a width of some lanes": (32, "a[i] = __shfl_xor_sync(ALL, v, 1, l < 5 ? 32 : -8);", 1, 5, "with the width -8,"),
     "a function": (32, "if (l < 16) v = total(ALL, v);", 6 - _FIRST_LINE + 1, 0, "names lanes 16-31,"),
     "a loop that lanes leave": (
         32,
