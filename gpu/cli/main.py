@@ -192,9 +192,11 @@ def _discard_output() -> None:
 
 def _refuse_empty_names(options: argparse.Namespace) -> None:
     """Refuse an empty file name, such as from an unset script variable, which is different from no name."""
-    for name in ("input", "output", "frames", "folder"):
+    names = ("input", "output", "frames", "folder", "graph", "scheduler", "csv", "junit")
+    for name in (*names, f"{cluster_options.WINDOW_PREFIX}scheduler"):
         if getattr(options, name, None) == "":
-            raise InputError(f"{'DIR' if name == 'folder' else f'--{name}'} is empty: give a name.")
+            option = name.removeprefix(cluster_options.WINDOW_PREFIX)
+            raise InputError(f"{'DIR' if name == 'folder' else f'--{option}'} is empty: give a name.")
 
 
 def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:

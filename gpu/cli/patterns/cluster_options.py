@@ -37,7 +37,7 @@ class ClusterRunOptions:
     graph: str = ""
 
 
-_WINDOW_PREFIX = "window_"
+WINDOW_PREFIX = "window_"
 """Prefix of the window options' destinations: commands have options with the same names."""
 _TLS_NAMES = ("tls_ca", "tls_cert", "tls_key")
 _MAX_CHUNKS = 2**16
@@ -65,7 +65,7 @@ def _add_cluster_options(group: argparse._ArgumentGroup, prefix: str = "") -> No
 def add_window_options(parser: argparse.ArgumentParser) -> None:
     """Add the window's options: its engine and, for several devices, the cluster."""
     group = parser.add_argument_group("the window")
-    names = {f"--{name}": f"{_WINDOW_PREFIX}{name}" for name in ("engine", "workers", "scheduler")}
+    names = {f"--{name}": f"{WINDOW_PREFIX}{name}" for name in ("engine", "workers", "scheduler")}
     group.add_argument(
         "--engine",
         dest=names["--engine"],
@@ -79,16 +79,16 @@ def add_window_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="with --engine dask: workers on this machine",
     )
-    _add_cluster_options(group, _WINDOW_PREFIX)
+    _add_cluster_options(group, WINDOW_PREFIX)
 
 
 def read_window_engine(options: argparse.Namespace) -> str | ClusterSettings:
     """Return the window's engine at startup: its name, a cluster, or "" for the last one used."""
-    engine = getattr(options, f"{_WINDOW_PREFIX}engine") or ""
+    engine = getattr(options, f"{WINDOW_PREFIX}engine") or ""
     if engine == DASK_ENGINE:
-        return read_cluster_settings(options, _WINDOW_PREFIX)
+        return read_cluster_settings(options, WINDOW_PREFIX)
     for name in ("scheduler", "workers", *_TLS_NAMES):
-        if getattr(options, _WINDOW_PREFIX + name):
+        if getattr(options, WINDOW_PREFIX + name):
             raise InputError(f"--{name.replace('_', '-')} has no effect without --engine {DASK_ENGINE}.")
     return engine
 
@@ -96,7 +96,7 @@ def read_window_engine(options: argparse.Namespace) -> str | ClusterSettings:
 def refuse_window_options(options: argparse.Namespace) -> None:
     """Refuse window options before a command, where they have no effect."""
     for name in ("engine", "scheduler", "workers", *_TLS_NAMES):
-        if options.command_name and getattr(options, _WINDOW_PREFIX + name):
+        if options.command_name and getattr(options, WINDOW_PREFIX + name):
             raise InputError(f"--{name.replace('_', '-')} must follow the command: `{options.command_name} ...`.")
 
 

@@ -10,12 +10,15 @@ from typing import Any, TypeVar
 
 from gpu.hosts.program import errors
 from gpu.hosts.program.errors import RefusedRoutineError
+from gpu.hosts.program.mapped_memory import access_host
 
 Operation = Callable[[], object]
 """Operation of a node."""
 
 _LEGACY = (0, 1)
 """Handles of the legacy default stream, which synchronizes with all blocking streams."""
+_DEFAULT_STREAMS = (*_LEGACY, 2)
+"""Handles of default streams, with that of each thread."""
 _NON_BLOCKING = 1
 _RELAXED = 2
 _CAPTURING, _INVALIDATED = 1, 2
@@ -75,6 +78,7 @@ class ProgramGraphs:
     bind_operation: Callable[[str, Sequence[int]], Operation]
     _captures: dict[int, _Capture] = field(default_factory=dict)
     _events: dict[int, tuple[_Capture, frozenset[int]]] = field(default_factory=dict)
+    _streams: set[int] = field(default_factory=set)
     _non_blocking: set[int] = field(default_factory=set)
     _graphs: dict[int, Nodes] = field(default_factory=dict)
     _executables: dict[int, Nodes] = field(default_factory=dict)
@@ -84,8 +88,21 @@ class ProgramGraphs:
 
     def register_stream(self, stream: int, flags: int) -> None:
         """Register a new stream."""
+        self._streams.add(stream)
         if flags & _NON_BLOCKING:
             self._non_blocking.add(stream)
+
+    def do_stream_destroy(self, stream: int) -> None:
+        if stream not in self._streams:
+            raise RefusedRoutineError(errors.INVALID_HANDLE)
+        self._streams.remove(stream)
+        self._non_blocking.discard(stream)
+        if stream in self._captures:
+            self._captures.pop(stream).invalid = True
+
+    def _check_stream(self, stream: int) -> None:
+        if stream not in self._streams and stream not in _DEFAULT_STREAMS:
+            raise RefusedRoutineError(errors.INVALID_HANDLE)
 
     def capture_routine(self, stream: int, routine: str, arguments: Sequence[int]) -> bool:
         """Capture a routine if the stream is capturing; return whether it is.
@@ -93,8 +110,10 @@ class ProgramGraphs:
         Raises
         ------
         RefusedRoutineError
-            If it cannot be captured, or uses the legacy stream while a blocking stream captures.
+            If there is no such stream, or it was destroyed; if the routine cannot be captured, or uses the legacy
+            stream while a blocking stream captures.
         """
+        self._check_stream(stream)
         capture = self._captures.get(stream)
         if capture is None:
             if stream in _LEGACY:
@@ -132,6 +151,7 @@ class ProgramGraphs:
         raise RefusedRoutineError(code)
 
     def do_stream_synchronize(self, stream: int) -> None:
+        self._check_stream(stream)
         if stream in self._captures:
             self._invalidate([self._captures[stream]], errors.CAPTURE_UNSUPPORTED)
         if stream in _LEGACY:
@@ -143,6 +163,7 @@ class ProgramGraphs:
 
     def record_event(self, event: int, stream: int) -> bool:
         """Record an event in a capture; return whether the stream is capturing."""
+        self._check_stream(stream)
         capture = self._captures.get(stream)
         self._events.pop(event, None)
         if capture is None:
@@ -151,6 +172,7 @@ class ProgramGraphs:
         return True
 
     def do_wait_event(self, stream: int, event: int) -> None:
+        self._check_stream(stream)
         capture, ends = self._events.get(event, (None, frozenset()))
         stream_capture = self._captures.get(stream)
         if capture is None:
@@ -167,6 +189,7 @@ class ProgramGraphs:
     # Captures
 
     def do_begin_capture(self, stream: int, mode: int) -> None:
+        self._check_stream(stream)
         if stream in _LEGACY:
             raise RefusedRoutineError(errors.CAPTURE_UNSUPPORTED)
         if stream in self._captures:
@@ -181,7 +204,7 @@ class ProgramGraphs:
         if capture.origin != stream:
             self._invalidate([capture], errors.CAPTURE_UNMATCHED)
         for each in capture.ends:
-            del self._captures[each]
+            self._captures.pop(each, None)
         self._events = {event: entry for event, entry in self._events.items() if entry[0] is not capture}
         if capture.invalid:
             raise RefusedRoutineError(errors.CAPTURE_INVALIDATED)
@@ -192,7 +215,7 @@ class ProgramGraphs:
     def do_is_capturing(self, stream: int, target: int) -> None:
         capture = self._captures.get(stream)
         state = 0 if capture is None else _INVALIDATED if capture.invalid else _CAPTURING
-        ctypes.c_int.from_address(target).value = state
+        access_host(ctypes.c_int, target).value = state
 
     def do_captures(self, stream: int) -> int:
         return int(stream in self._captures)
@@ -262,7 +285,7 @@ class ProgramGraphs:
         """
         steps = [node.operation for node in _sort_nodes(_lookup(self._graphs, child))]
         self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
-        node = ctypes.c_longlong.from_address(target).value
+        node = access_host(ctypes.c_longlong, target).value
         self._graphs[graph][node].operation = lambda: [step() for step in steps]
 
     def do_graph_depend(self, graph: int, first: int, second: int, count: int) -> None:
@@ -292,7 +315,7 @@ class ProgramGraphs:
 
     def do_graph_nodes(self, graph: int, target: int, count: int) -> None:
         nodes: list[Any] = [*_lookup(self._graphs, graph).keys()]
-        room = ctypes.c_size_t.from_address(count)
+        room = access_host(ctypes.c_size_t, count)
         if target:
             nodes = nodes[: room.value]
             (ctypes.c_longlong * len(nodes)).from_address(target)[:] = nodes
@@ -385,8 +408,8 @@ def _sort_nodes(nodes: Nodes) -> list[GraphNode]:
 
 
 def _read_handles(address: int, count: int) -> list[int]:
-    return list((ctypes.c_longlong * count).from_address(address)) if count else []
+    return list(access_host(ctypes.c_longlong * count, address)) if count else []
 
 
 def _write(target: int, value: int) -> None:
-    ctypes.c_longlong.from_address(target).value = value
+    access_host(ctypes.c_longlong, target).value = value

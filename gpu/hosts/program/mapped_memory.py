@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.hosts.driver.memory import GlobalMemory
+from gpu.hosts.driver.memory import GlobalMemory, free_memory
+from gpu.hosts.program import errors
+from gpu.hosts.program.errors import RefusedRoutineError
 from gpu.simulator.executor.state.pointers import host_address, reserve_address
 
 Array = npt.NDArray[Any]
@@ -31,6 +33,13 @@ def host_view(address: int, size: int) -> Array:
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address)) if size else np.empty(0, np.uint8)
 
 
+def access_host(kind: type[Any], address: int) -> Any:
+    """Return an object of a ctypes type at an address of this process; raise RefusedRoutineError for null."""
+    if not address:
+        raise RefusedRoutineError(errors.INVALID_VALUE)
+    return kind.from_address(address)
+
+
 @dataclass
 class MappedMemories:
     """Mapped memories of a program, by address."""
@@ -41,6 +50,8 @@ class MappedMemories:
 
     def allocate(self, size: int, *, managed: bool) -> int | None:
         """Map new memory and return its address; None if there is no space."""
+        if not 0 < size <= free_memory():
+            return None
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
         libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)

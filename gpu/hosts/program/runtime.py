@@ -36,7 +36,7 @@ from gpu.hosts.driver.memory import (
 from gpu.hosts.program import errors
 from gpu.hosts.program.errors import RefusedRoutineError
 from gpu.hosts.program.graphs import Operation, ProgramGraphs
-from gpu.hosts.program.mapped_memory import MappedMemories, host_view
+from gpu.hosts.program.mapped_memory import MappedMemories, access_host, host_view
 from gpu.hosts.program.names import kernel_name
 from gpu.hosts.program.textures import ProgramTextures
 from gpu.simulator.executor.launch import SimulatedKernel
@@ -178,12 +178,15 @@ class Runtime:
     # Memory
 
     def do_malloc(self, target: int, size: int) -> None:
+        result = access_host(ctypes.c_longlong, target)
         if size == 0:
-            _write(target, 0)
+            result.value = 0
             return
+        if size < 0:  # as a size_t, more than any memory
+            raise RefusedRoutineError(errors.NO_MEMORY)
         memory = new_memory(size, "cudaMalloc")
         self._memories[address_of(memory)] = memory
-        _write(target, address_of(memory))
+        result.value = address_of(memory)
 
     def do_malloc_pitch(self, target: int, pitch: int, width: int, height: int) -> None:
         """Execute `cudaMallocPitch`.
@@ -204,15 +207,18 @@ class Runtime:
         DriverMemoryError
             If there is not enough free memory.
         """
+        if min(width, height) < 0:
+            raise RefusedRoutineError(errors.NO_MEMORY)
         row = -(-width // _PITCH) * _PITCH
-        self.do_malloc(target, row * height)
         _write(pitch, row)
+        self.do_malloc(target, row * height)
 
     def do_malloc_mapped(self, target: int, size: int, managed: int) -> None:
-        address = self._mapped.allocate(max(size, 1), managed=bool(managed))
+        result = access_host(ctypes.c_longlong, target)
+        address = self._mapped.allocate(size or 1, managed=bool(managed))
         if address is None:
             raise RefusedRoutineError(errors.NO_MEMORY)
-        _write(target, address)
+        result.value = address
 
     def do_free(self, address: int) -> None:
         if address and self._memories.pop(address, None) is None and not self._mapped.free(address):
@@ -223,6 +229,8 @@ class Runtime:
             raise RefusedRoutineError(errors.INVALID_VALUE)
 
     def do_host_register(self, address: int, size: int) -> None:
+        if not address or size <= 0:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
         self._registered[address] = GlobalMemory(host_view(address, size), written=True)
 
     def do_host_unregister(self, address: int) -> None:
@@ -269,6 +277,7 @@ class Runtime:
         DriverLogicError
             The bytes on the device are not all in one allocation.
         """
+        _check_extents(size)
         if not size:
             return
         data = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpy")
@@ -298,12 +307,14 @@ class Runtime:
         RefusedRoutineError, DriverLogicError
             A pitch is too small; or as of `do_memcpy`.
         """
+        _check_extents(width, height)
         if width > target_pitch or width > source_pitch:
             raise RefusedRoutineError(12)
         for row in range(height):
             self.do_memcpy(target + row * target_pitch, source + row * source_pitch, width, kind)
 
     def do_memset(self, target: int, value: int, size: int) -> None:
+        _check_extents(size)
         if size:
             writable_bytes_at(target, size, "cudaMemset")[:] = value & 0xFF
 
@@ -330,6 +341,7 @@ class Runtime:
         DriverLogicError
             A row is not in one allocation.
         """
+        _check_extents(width, height)
         row = np.frombuffer((value & 0xFFFF_FFFF).to_bytes(4, "little")[:size] * width, np.uint8)
         for start in range(target, target + max(pitch, row.size) * height, max(pitch, row.size) or 1):
             writable_bytes_at(start, row.size, "cudaGraphAddMemsetNode")[:] = row
@@ -355,6 +367,7 @@ class Runtime:
         DriverLogicError
             A row is not in one allocation.
         """
+        _check_extents(width, height)
         for row in range(height):
             self.do_memset(target + row * pitch, value, width)
 
@@ -415,7 +428,7 @@ class Runtime:
 
     def _symbol_bytes(self, address: int, size: int, offset: int) -> Array:
         data = self._variable_memory(address).data
-        if offset < 0 or offset + size > data.size:
+        if min(offset, size) < 0 or offset + size > data.size:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         return data[offset : offset + size]
 
@@ -510,6 +523,9 @@ class Runtime:
     def do_nothing(self) -> None:
         """Ignore advice and preferences."""
 
+    def do_invalid_value(self) -> None:
+        raise RefusedRoutineError(errors.INVALID_VALUE)
+
     def do_not_supported(self) -> None:
         raise RefusedRoutineError(errors.NOT_SUPPORTED)
 
@@ -573,7 +589,7 @@ class Runtime:
     def do_event_elapsed(self, target: int, first: int, second: int) -> None:
         if first not in self._events or second not in self._events:
             raise RefusedRoutineError(errors.INVALID_HANDLE)
-        ctypes.c_float.from_address(target).value = 1e3 * (self._events[second] - self._events[first])
+        access_host(ctypes.c_float, target).value = 1e3 * (self._events[second] - self._events[first])
 
     # Kernels
 
@@ -748,12 +764,18 @@ def _is_device_address(address: int) -> bool:
     return isinstance(value.memory, FlatMemory)
 
 
+def _check_extents(*extents: int) -> None:
+    """Refuse extents that are negative here: as a `size_t` they exceed every memory."""
+    if min(extents) < 0:
+        raise RefusedRoutineError(errors.INVALID_VALUE)
+
+
 def _write(target: int, value: int) -> None:
-    ctypes.c_longlong.from_address(target).value = value
+    access_host(ctypes.c_longlong, target).value = value
 
 
 def _write_int(target: int, value: int) -> None:
-    ctypes.c_int.from_address(target).value = value
+    access_host(ctypes.c_int, target).value = value
 
 
 def _write_text(target: int, room: int, text: str) -> None:

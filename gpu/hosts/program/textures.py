@@ -15,6 +15,7 @@ from gpu.base.errors import KernelError
 from gpu.hosts.driver.memory import address_of, bytes_at
 from gpu.hosts.program import errors
 from gpu.hosts.program.errors import RefusedRoutineError
+from gpu.hosts.program.mapped_memory import access_host
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.textures import Addressing, Sampling, Surface, Texture
 
@@ -129,9 +130,9 @@ class ProgramTextures:
         if flags & ~(_LAYERED | _SURFACES):
             raise RefusedRoutineError(errors.NOT_SUPPORTED)
         data = np.zeros(width * max(height, 1) * max(depth, 1) * element + element, np.uint8)
-        words = tuple((ctypes.c_int * _FORMAT).from_address(channels))
+        words = tuple(access_host(ctypes.c_int * _FORMAT, channels))
+        access_host(ctypes.c_longlong, target).value = data.ctypes.data
         self._arrays[data.ctypes.data] = CudaArray(data, width, height, depth, element, words, flags)
-        ctypes.c_longlong.from_address(target).value = data.ctypes.data
 
     def do_array_info(self, channels: int, extent: int, flags: int, array: int) -> None:
         """Execute `cudaArrayGetInfo`.
@@ -373,7 +374,7 @@ class ProgramTextures:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         memory = Surface(source.data, source.extents, source.element_bytes).to_memory("a surface")
         self._surfaces[address_of(memory)] = memory
-        ctypes.c_longlong.from_address(target).value = address_of(memory)
+        access_host(ctypes.c_longlong, target).value = address_of(memory)
 
     def do_surface_destroy(self, surface: int) -> None:
         if self._surfaces.pop(surface, None) is None:
@@ -397,7 +398,7 @@ class ProgramTextures:
         self._textures[address] = memory
         if refresh is not None:
             self._refreshers[address] = refresh
-        ctypes.c_longlong.from_address(target).value = address
+        access_host(ctypes.c_longlong, target).value = address
 
 
 def _box_view(rows: Array, x: int, y: int, width: int, height: int) -> Array:

@@ -103,6 +103,7 @@ static inline cudaError_t cudaHostGetDevicePointer(T **device, void *host, unsig
     return cudaHostGetDevicePointer((void **)device, host, flags);
 }
 static inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *found, const void *pointer) {
+    if (!found) return ::lockstep_host::ask("invalid_value");
     int type = 0;
     void *device = nullptr;
     cudaError_t error = ::lockstep_host::ask("pointer_attributes", pointer, &type, &device);
@@ -180,6 +181,7 @@ static inline const char *cudaGetErrorName(cudaError_t error) { return ::lockste
 static inline const char *cudaGetErrorString(cudaError_t error) { return ::lockstep_host::text("error_text", error); }
 
 static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *found, int device) {
+    if (!found) return ::lockstep_host::ask("invalid_value");
     *found = cudaDeviceProp();
     cudaError_t error = ::lockstep_host::ask("device_name", found->name, sizeof found->name, device);
     if (error != cudaSuccess) return error;
@@ -237,7 +239,7 @@ LOCKSTEP_ROUTINE(cudaStreamCreate, (cudaStream_t * stream), "stream_create", str
 LOCKSTEP_ROUTINE(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), "stream_create", stream, flags)
 LOCKSTEP_ROUTINE(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned flags, int), "stream_create", stream,
                  flags)
-LOCKSTEP_ROUTINE(cudaStreamDestroy, (cudaStream_t), "nothing")
+LOCKSTEP_ROUTINE(cudaStreamDestroy, (cudaStream_t stream), "stream_destroy", stream)
 LOCKSTEP_ROUTINE(cudaStreamSynchronize, (cudaStream_t stream), "stream_synchronize", stream)
 LOCKSTEP_ROUTINE(cudaStreamQuery, (cudaStream_t stream), "stream_synchronize", stream)
 LOCKSTEP_ROUTINE(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned = 0), "wait_event", stream,
@@ -331,6 +333,7 @@ static inline cudaError_t cudaFuncSetSharedMemConfig(T *kernel, cudaSharedMemCon
 }
 template <typename T>
 static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *found, T *kernel) {
+    if (!found) return ::lockstep_host::ask("invalid_value");
     *found = cudaFuncAttributes();
     long long values[4] = {};
     cudaError_t error = ::lockstep_host::ask_of_kernel("kernel_attributes", (const void *)kernel, values);

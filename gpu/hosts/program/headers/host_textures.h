@@ -126,6 +126,7 @@ static inline cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, si
 
 static inline cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *format, cudaExtent extent,
                                             unsigned flags = 0) {
+    if (!format) return ::lockstep_host::ask("invalid_value");
     return ::lockstep_host::ask("array", array, extent.width, extent.height, extent.depth, format,
                                 lockstep_element_bytes(*format), flags);
 }
@@ -161,6 +162,7 @@ static inline cudaError_t cudaMemcpy2DFromArray(void *target, size_t pitch, cuda
 
 static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
                                                   const cudaTextureDesc *how, const cudaResourceViewDesc *) {
+    if (!how || !resource) return ::lockstep_host::ask("invalid_value");
     const int sampling[] = {how->filterMode, how->normalizedCoords, how->addressMode[0], how->readMode};
     const auto &of = resource->res;
     if (resource->resType == cudaResourceTypeArray)
@@ -180,6 +182,7 @@ static inline cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) 
 }
 
 static inline cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {
+    if (!resource) return ::lockstep_host::ask("invalid_value");
     if (resource->resType != cudaResourceTypeArray) return ::lockstep_host::ask("not_supported");
     return ::lockstep_host::ask("surface_of_array", surface, resource->res.array.array);
 }
@@ -217,6 +220,7 @@ struct cudaMemcpy3DParms {
     cudaMemcpyKind kind;
 };
 static inline cudaError_t cudaMalloc3D(cudaPitchedPtr *volume, cudaExtent extent) {
+    if (!volume) return ::lockstep_host::ask("invalid_value");
     volume->xsize = extent.width;
     volume->ysize = extent.height;
     return ::lockstep_host::ask("malloc_pitch", &volume->ptr, &volume->pitch, extent.width,
@@ -235,6 +239,7 @@ static inline cudaError_t cudaMemset3D(cudaPitchedPtr volume, int value, cudaExt
 }
 // Positions and extents are in elements if an array is involved, otherwise in bytes.
 static inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *how) {
+    if (!how) return ::lockstep_host::ask("invalid_value");
     const cudaPos &from = how->srcPos, &to = how->dstPos;
     const cudaPitchedPtr &source = how->srcPtr, &target = how->dstPtr;
     const cudaExtent &box = how->extent;
