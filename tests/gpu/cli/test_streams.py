@@ -63,6 +63,9 @@ def find_refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("run", "reduction", "--n", "9", "--output", ""),
         ("run", "nbody", "--frames", ""),
         ("tour", ""),
+        ("run", "reduction", "--engine", "dask", "--scheduler", ""),
+        ("--engine", "dask", "--scheduler", ""),
+        ("grade", "01-threads-and-indices/add", "x.cu", "--csv", ""),
     ],
     ids=" ".join,
 )
