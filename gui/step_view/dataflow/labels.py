@@ -73,7 +73,7 @@ class FlowLabels:
 
     @cached_property
     def _index_step(self) -> int:
-        """The distance of the columns with indices: a power of two with room for the largest index; 0 for few columns."""
+        """The distance of columns with indices: a power of two with room for the largest index; 0 for few columns."""
         if self.layout.columns < _MIN_INDEXED_COLUMNS:
             return 0
         room = self._label.width(str(self.layout.columns)) + self.look.px(10)

@@ -11,6 +11,8 @@ OWN_FILES = {
     "gpu/files/file_access.py": "writes them",
     "gpu/files/decoder.py": "a pipe",
     "gpu/files/scratch.py": "the lock of a scratch folder",
+    "gpu/cli/check/runner.py": "a scratch folder",
+    "gpu/hosts/pycuda/python_files.py": "PyCUDA's files in the data folder",
     "gpu/process/engine_process.py": "the null device",
     "gpu/simulator/disk.py": "the cache",
     "gpu/simulator/frontend/clang/precompiled_header.py": "a temporary folder",
@@ -23,6 +25,7 @@ OWN_FILES = {
     "gpu/hosts/pycuda/compiler.py": "a script's own output of its nvcc",
     "gpu/distributed/data/files.py": "the unfinished file of `replace_path`",
     "gpu/distributed/data/tiff.py": "the unfinished file of `replace_path`",
+    "gui/step_view/export/slides.py": "the unfinished folder of `replace_path`",
     "gui/driving/pictures.py": "README's pictures",
 }
 """Modules that write other files, and which."""
