@@ -410,12 +410,14 @@ class Synchronization:
             knowledge.ignored[sequence] = sequence.length
             return
         known = knowledge.observations.get(sequence)
-        if known is not None and known.length == sequence.length and known.level >= level:
+        acquires = site.order in _ACQUIRES
+        is_known = known is not None and known.length == sequence.length and known.level >= level
+        if known is not None and is_known and (known.is_acquired or not acquires):
             return
         is_swap = site.op == "cas"
         is_ticket = site.action == "atomic" and not is_swap and site.use == ValueUse.BRANCH and site.order == "relaxed"
         observation = _Observation(sequence.length, level, orders_strong=not is_swap, is_ticket=is_ticket, time=time)
-        if site.order in _ACQUIRES:
+        if acquires:
             self._acquire(knowledge, lane, sequence, observation, level)
             observation = replace(observation, is_acquired=True)
         knowledge.observations[sequence] = observation

@@ -838,4 +838,360 @@ __global__ void k(const int *in, int *out) {
         "A barrier separates the reads of the buffer from the start of the copy.",
         "The copy may overwrite the buffer at once, while other threads still read it.",
     ),
+    KernelPair(
+        "queue of one producer and one consumer",
+        "queue whose consumer frees a slot by a relaxed store",
+        2,
+        1,
+        ("zeros:4", "zeros:2", "zeros:1", 12),
+        _ATOMIC
+        + """
+__global__ void k(int *slots, int *ends, int *out, int items) {
+    Device head(ends[0]), tail(ends[1]);
+    if (blockIdx.x == 0) {
+        for (int i = 0; i < items; ++i) {
+            while (i - tail.load(acquire) >= 4) {}
+            slots[i % 4] = i * i;
+            head.store(i + 1, release);
+        }
+    } else {
+        int sum = 0;
+        for (int i = 0; i < items; ++i) {
+            while (head.load(acquire) <= i) {}
+            sum += slots[i % 4];
+            tail.store(i + 1, release);
+        }
+        *out = sum;
+    }
+}
+""",
+        (("tail.store(i + 1, release)", "tail.store(i + 1, relaxed)"),),
+        ("race",),
+        "Each side publishes its progress with release order, and the other side reads it with acquire order.",
+        "A relaxed store does not order the read of a slot before the producer overwrites it.",
+    ),
+    KernelPair(
+        "dissemination barrier of four blocks",
+        "dissemination barrier that lacks its last round",
+        4,
+        32,
+        ("zeros:128", "zeros:8", "zeros:128", 2),
+        _ATOMIC
+        + """
+__global__ void k(int *data, int *flags, int *out, int rounds) {
+    int b = blockIdx.x, i = b * 32 + threadIdx.x;
+    data[i] = i;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int r = 0; r < rounds; ++r) {
+            Device(flags[r * 4 + (b + (1 << r)) % 4]).store(1, release);
+            while (Device(flags[r * 4 + b]).load(acquire) == 0) {}
+        }
+    }
+    __syncthreads();
+    out[i] = data[(i + 32) % 128];
+}
+""",
+        (("r < rounds", "r < rounds - 1"),),
+        ("race",),
+        "After log2(4) rounds each block has heard of all others, directly or through another block.",
+        "After one round a block has heard only of its predecessor, and it reads the data of its successor.",
+    ),
+    KernelPair(
+        "bottom-up tree with one counter per node",
+        "bottom-up tree without a fence",
+        4,
+        2,
+        ("zeros:8", "zeros:8", "zeros:1"),
+        """
+__global__ void k(int *sums, unsigned *counts, int *out) {
+    int node = 8 + blockIdx.x * blockDim.x + threadIdx.x, sum = node;
+    while (node > 1) {
+        int parent = node / 2;
+        if (node < 8) sums[node] = sum; else if (node % 2 == 0) sums[0] = 0;
+        __threadfence();
+        if (atomicAdd(&counts[parent], 1u) == 0) return;
+        __threadfence();
+        int other = node ^ 1;
+        sum += other >= 8 ? other : sums[other];
+        node = parent;
+    }
+    *out = sum;
+}
+""".replace(" else if (node % 2 == 0) sums[0] = 0;", ""),
+        (("sums[node] = sum;\n        __threadfence();\n", "sums[node] = sum;\n"),),
+        ("race",),
+        "The second thread at a node reads the sum that the first one wrote before its fence and its operation.",
+        "Without the fence, the counter does not publish the sum of the first thread.",
+    ),
+    KernelPair(
+        "look-back over published prefixes",
+        "look-back over prefixes without a release",
+        4,
+        32,
+        ("arange:128", "zeros:4", "zeros:4", "zeros:128"),
+        _ATOMIC
+        + """
+__global__ void k(const int *in, int *prefixes, int *ready, int *out) {
+    __shared__ int s[32], before;
+    int t = threadIdx.x, b = blockIdx.x, value = in[b * 32 + t];
+    for (int d = 1; d < 32; d *= 2) {
+        int other = __shfl_up_sync(0xffffffffu, value, d);
+        if (t >= d) value += other;
+    }
+    s[t] = value;
+    __syncwarp();
+    if (t == 0) {
+        int sum = 0;
+        if (b > 0) {
+            while (Device(ready[b - 1]).load(acquire) == 0) {}
+            sum = prefixes[b - 1];
+        }
+        before = sum;
+        prefixes[b] = sum + s[31];
+        Device(ready[b]).store(1, release);
+    }
+    __syncwarp();
+    out[b * 32 + t] = before + value;
+}
+""",
+        (("store(1, release)", "store(1, relaxed)"),),
+        ("race",),
+        "A block publishes its prefix with release order, and its successor waits for it with acquire order.",
+        "A relaxed flag does not publish the prefix.",
+    ),
+    KernelPair(
+        "initialized once",
+        "initialized once, tested without an order",
+        4,
+        1,
+        ("zeros:1", "zeros:1", "zeros:4"),
+        _ATOMIC
+        + """
+__global__ void k(int *table, int *state, int *out) {
+    Device once(*state);
+    if (once.load(acquire) != 2) {
+        int expected = 0;
+        if (once.compare_exchange_strong(expected, 1, relaxed, relaxed)) {
+            *table = 42;
+            once.store(2, release);
+        } else {
+            while (once.load(acquire) != 2) {}
+        }
+    }
+    out[blockIdx.x] = *table;
+}
+""",
+        (("load(acquire) != 2) {}", "load(relaxed) != 2) {}"), ("if (once.load(acquire)", "if (once.load(relaxed)")),
+        ("race",),
+        "All blocks but one read the state 2 with acquire order before they read the table.",
+        "Relaxed reads of the state do not order the table's initialization before its use.",
+    ),
+    KernelPair(
+        "lock for readers and a writer",
+        "lock whose readers leave without an order",
+        4,
+        1,
+        ("zeros:1", "zeros:1", "zeros:4"),
+        _ATOMIC
+        + """
+__global__ void k(int *data, int *lock, int *out) {
+    Device readers(*lock);
+    if (blockIdx.x == 3) {
+        int none;
+        do {
+            none = 0;
+        } while (!readers.compare_exchange_weak(none, -100, acquire, relaxed));
+        *data = 7;
+        readers.store(0, release);
+    } else {
+        int count = readers.load(relaxed);
+        while (count < 0 || !readers.compare_exchange_weak(count, count + 1, acquire, relaxed)) {
+            count = readers.load(relaxed);
+        }
+        out[blockIdx.x] = *data;
+        readers.fetch_sub(1, release);
+    }
+}
+""",
+        (("fetch_sub(1, release)", "fetch_sub(1, relaxed)"),),
+        ("race",),
+        "Readers leave with release order, and the writer enters with acquire order when no reader is left.",
+        "A reader's relaxed exit does not order its read before the write.",
+    ),
+    KernelPair(
+        "ticket lock of warps with block scope",
+        "ticket lock of blocks with block scope",
+        2,
+        96,
+        ("zeros:4", "zeros:2"),
+        _ATOMIC
+        + """
+__global__ void k(int *locks, int *sums) {
+    int *lock = locks + 2 * blockIdx.x, *sum = sums + blockIdx.x;
+    if (threadIdx.x % 32) return;
+    int mine = Block(lock[0]).fetch_add(1, relaxed);
+    while (Block(lock[1]).load(acquire) != mine) {}
+    *sum += mine;
+    Block(lock[1]).store(mine + 1, release);
+}
+""",
+        (("locks + 2 * blockIdx.x, *sum = sums + blockIdx.x", "locks, *sum = sums"),),
+        ("race",),
+        "The contenders for a lock are in one block.",
+        "The contenders are in different blocks, which block scope does not include.",
+    ),
+    KernelPair(
+        "tile that reuses its shared memory",
+        "tile that reuses its shared memory too early",
+        1,
+        64,
+        ("arange:256", "zeros:64", 4),
+        _GROUPS
+        + """
+__global__ void k(const int *in, int *out, int steps) {
+    __shared__ int s[64];
+    auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    int *mine = s + tile.meta_group_rank() * 16, sum = 0;
+    for (int i = 0; i < steps; ++i) {
+        mine[tile.thread_rank()] = in[i * 64 + threadIdx.x];
+        tile.sync();
+        sum += mine[15 - tile.thread_rank()];
+        tile.sync();
+    }
+    out[threadIdx.x] = sum;
+}
+""",
+        (("thread_rank()];\n        tile.sync();\n    }", "thread_rank()];\n    }"),),
+        ("race",),
+        "The second synchronization orders the reads of one step before the writes of the next.",
+        "A lane overwrites an element that another lane may still read.",
+    ),
+    KernelPair(
+        "three stages of asynchronous copies",
+        "three stages of asynchronous copies with a wait for too few",
+        1,
+        32,
+        ("arange:256", "zeros:32", 8),
+        """
+__device__ void copy(int *to, const int *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                 :: "r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+__global__ void k(const int *in, int *out, int steps) {
+    __shared__ int s[3][32];
+    int t = threadIdx.x, sum = 0;
+    for (int i = 0; i < 2; ++i) {
+        copy(&s[i][t], &in[i * 32 + t]);
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    }
+    for (int i = 0; i < steps; ++i) {
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+        __syncthreads();
+        if (i + 2 < steps) copy(&s[(i + 2) % 3][t], &in[(i + 2) * 32 + t]);
+        asm volatile("cp.async.commit_group;" ::: "memory");
+        sum += s[i % 3][31 - t];
+    }
+    out[t] = sum;
+}
+""",
+        (("wait_group 1;", "wait_group 2;"),),
+        ("race", "uninitialized"),
+        "At most one group, that of the next step, may be pending when a stage is read.",
+        "Two groups may be pending, also that of the stage that is read.",
+    ),
+    KernelPair(
+        "histogram over the shared memory of a cluster",
+        "histogram over the shared memory of a cluster, read too early",
+        2,
+        32,
+        ("arange:64", "zeros:32"),
+        _GROUPS
+        + """
+__global__ void __cluster_dims__(2, 1, 1) k(const int *in, int *out) {
+    __shared__ int bins[16];
+    cg::cluster_group cluster = cg::this_cluster();
+    unsigned rank = cluster.block_rank();
+    if (threadIdx.x < 16) bins[threadIdx.x] = 0;
+    cluster.sync();
+    int bin = in[blockIdx.x * 32 + threadIdx.x] % 32;
+    atomicAdd(cluster.map_shared_rank(bins, bin / 16) + bin % 16, 1);
+    cluster.sync();
+    if (threadIdx.x < 16) out[rank * 16 + threadIdx.x] = bins[threadIdx.x];
+}
+""",
+        (
+            ("% 16, 1);\n    cluster.sync();", "% 16, 1);\n    __syncthreads();\n    cluster.barrier_arrive();"),
+            ("= bins[threadIdx.x];", "= bins[threadIdx.x];\n    cluster.barrier_wait();"),
+        ),
+        ("race",),
+        "The second barrier orders the updates by both blocks before the reads.",
+        "A block's barrier does not order the other block's updates before the reads.",
+    ),
+    KernelPair(
+        "barrier object that a warp leaves",
+        "barrier object that a warp leaves without notice",
+        1,
+        64,
+        ("arange:96", "zeros:32"),
+        """
+#include <cuda/barrier>
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[32];
+    __shared__ Barrier barrier;
+    if (threadIdx.x == 0) init(&barrier, 64);
+    __syncthreads();
+    if (threadIdx.x >= 32) {
+        s[threadIdx.x - 32] = in[threadIdx.x];
+        barrier.arrive_and_drop();
+        return;
+    }
+    barrier.arrive_and_wait();
+    int value = s[31 - threadIdx.x];
+    barrier.arrive_and_wait();
+    s[threadIdx.x] = value + 1;
+    barrier.arrive_and_wait();
+    out[threadIdx.x] = s[31 - threadIdx.x];
+}
+""",
+        (("barrier.arrive_and_drop();", "(void)barrier.arrive();"),),
+        ("endless", "barrier"),
+        "The warp that leaves lowers the number of expected arrivals.",
+        "Later phases still expect the arrivals of the warp that has left, so they never complete.",
+    ),
+    KernelPair(
+        "turns of two groups of warps",
+        "turns of two groups of warps that share a buffer out of turn",
+        1,
+        128,
+        ("arange:64", "zeros:64", 4),
+        """
+__device__ void sync(int barrier) {
+    asm volatile("bar.sync %0, 128;" :: "r"(barrier) : "memory");
+}
+__device__ void arrive(int barrier) {
+    asm volatile("bar.arrive %0, 128;" :: "r"(barrier) : "memory");
+}
+__global__ void k(const int *in, int *out, int steps) {
+    __shared__ int s[64];
+    int group = threadIdx.x / 64, t = threadIdx.x % 64;
+    if (group == 0) s[t] = in[t];
+    if (group == 1) arrive(1);
+    for (int i = 0; i < steps; ++i) {
+        sync(1 + group);
+        s[t] += i;
+        if (group == 0 || i + 1 < steps) arrive(2 - group);
+    }
+    if (group == 1) out[t] = s[t];
+}
+""",
+        (
+            ("        s[t] += i;\n        if", "        if"),
+            ("arrive(2 - group);\n", "arrive(2 - group);\n        s[t] += i;\n"),
+        ),
+        ("race",),
+        "Each group waits for its turn, and passes the turn on after its work.",
+        "A group passes its turn on before its work.",
+    ),
 )

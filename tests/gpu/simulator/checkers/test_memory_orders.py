@@ -57,6 +57,7 @@ def asm(instruction: str, place: str = "flags") -> str:
 
 ORDERED = {
     "release and acquire": message(RELEASE, WAIT),
+    "acquire of what relaxed reads have observed": message(RELEASE, f"{WAIT_RELAXED} flag.load(acquire);"),
     "sequentially consistent": message("flag = 1;", "while (flag == 0) {}"),
     "release fence": message("atomic_thread_fence(release, device); flag.store(1, relaxed);", WAIT),
     "acquire fence": message(RELEASE, f"{WAIT_RELAXED} atomic_thread_fence(acquire, device);"),
