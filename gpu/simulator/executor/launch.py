@@ -62,8 +62,9 @@ _MAX_EXCESS_LANES, _EXCESS_SECONDS = 1 << 22, 10.0
 TRIAL_SCHEDULE = "shuffle:1"
 """The schedule of trials, in which lanes that wait observe other values than in lockstep."""
 
-_TRIAL_LANES, _TRIAL_ROUNDS, _TRIAL_SECONDS = 1 << 9, 2000, 2.0
-"""The most lanes of a trial, loop iterations of a warp, and seconds of processor time."""
+_TRIAL_LANES, _TRIAL_ROUNDS, _TRIAL_SECONDS = (1 << 9, 1 << 12), 2000, 2.0
+"""The most lanes of a trial, and of one that follows if they starve; loop iterations of a warp; seconds of processor
+time."""
 
 
 def _refuse_child(child: ChildLaunch, depth: int) -> None:
@@ -299,22 +300,25 @@ class SimulatedKernel:
     def _run_trial(
         self, grid: Sequence[int], block: Sequence[int], values: Sequence[Any], shared_bytes: int, observer: Observer
     ) -> None:
-        """Run the first blocks in another schedule, and undo what they do."""
+        """Run the first blocks in another schedule, and undo what they do: more of them if they wait for later ones."""
         functions = find_reachable_functions(self._function)
         is_alone = not (self._syncs_grid or self._has_phases or self._function.cluster)
         is_ordered = self._may_wait and any(map(has_fences, functions))
         if not (is_ordered and is_alone) or any(map(has_launches, functions)):
             return
-        count = min(prod(grid), max(1, _TRIAL_LANES // Geometry(block, 1).lanes))
-        order = create_order(TRIAL_SCHEDULE)
-        tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
-        batch = RunningBatch(Geometry(block, count), grid, 0, shared_bytes, observer)
-        tree.attach_batch(batch, 0)
-        observer.launch_begins(self.name, grid, block)
-        observer.batch_begins(batch)
-        # If it fails, the launch itself shows the error, if it is one in any schedule.
-        self._run_and_undo(batch, values, order)
-        observer.launch_ends()
+        lanes = Geometry(block, 1).lanes
+        for count in sorted({min(prod(grid), max(1, most // lanes)) for most in _TRIAL_LANES}):
+            order = create_order(TRIAL_SCHEDULE)
+            tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
+            batch = RunningBatch(Geometry(block, count), grid, 0, shared_bytes, observer)
+            tree.attach_batch(batch, 0)
+            observer.launch_begins(self.name, grid, block)
+            observer.batch_begins(batch)
+            # If it fails, the launch itself shows the error, if it is one in any schedule.
+            has_ended = self._run_and_undo(batch, values, order)
+            observer.launch_ends()
+            if has_ended:
+                return
 
     def _run_and_undo(self, batch: RunningBatch, values: Sequence[Any], order: ExecutionOrder) -> bool:
         """Run a batch and undo what it does; return whether all of its lanes have ended without an error."""

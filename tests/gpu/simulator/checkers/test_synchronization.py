@@ -575,6 +575,42 @@ def test_a_trial_finds_races_of_another_schedule_and_is_undone() -> None:
     assert data[0] == block
 
 
+REUSED_FLAG = """__device__ void meet(int *count, volatile int *flag, int round) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        if (atomicAdd(count, 1) == round * gridDim.x - 1) {
+            __threadfence();
+            *flag = VALUE;
+        }
+        while (*flag < VALUE) {}
+        __threadfence();
+    }
+    __syncthreads();
+}
+__global__ void f(int *data, int *count, int *flag, int *out) {
+    int size = blockDim.x, i = blockIdx.x * size + threadIdx.x, n = gridDim.x * size;
+    data[i] = i;
+    meet(count, flag, 1);
+    int value = data[(i + size) % n];
+    meet(count, flag, 2);
+    data[i] = value;
+    meet(count, flag, 3);
+    out[i] = data[(i + size) % n];
+}"""
+
+
+@pytest.mark.parametrize("grid", [4, 16, 60])
+@pytest.mark.parametrize(("value", "is_right"), [("round", True), ("1", False)])
+def test_a_trial_has_as_many_blocks_as_wait_for_each_other(grid: int, value: str, *, is_right: bool) -> None:
+    trial, main = RaceChecker(), RaceChecker()
+    arrays = [np.zeros(2400, np.int32) for _ in range(4)]
+    source = REUSED_FLAG.replace("VALUE", value)
+    launch_watched(main, source, *arrays, grid=grid, block=40, trial_observer=trial)
+    assert main.findings == []
+    assert (trial.findings == []) is is_right
+
+
 def test_what_starving_lanes_have_done_is_undone() -> None:
     """The blocks start again in another order, so what they have added counts once."""
     source = """__global__ void f(int *data, int *flag) {
