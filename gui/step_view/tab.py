@@ -135,17 +135,19 @@ class StepTab(QWidget):
                 "PgDown": lambda: self._active_player.go_to_phase(1),
                 "PgUp": lambda: self._active_player.go_to_phase(-1),
                 "S": self.panes.symbols.click,
+                "U": self._turn_selection,
                 "Home": lambda: self._active_player.go_to_end(last=False),
                 "End": lambda: self._active_player.go_to_end(last=True),
             },
-            non_repeating=("Space", "S"),
+            non_repeating=("Space", "S", "U"),
         )
         self._connect()
 
     def _connect(self) -> None:
         self.player.moved.connect(self._show_moment)
         self.panes.timeline.moment_requested.connect(self._jump_to_moment)
-        self.panes.flow.cell_clicked.connect(self._click_cell)
+        self.panes.flow.cell_clicked.connect(lambda row, cell: self._click_cell(row, cell, forward=False))
+        self.panes.flow.uses_requested.connect(lambda row, cell: self._click_cell(row, cell, forward=True))
         self.panes.flow.thread_clicked.connect(self._toggle_followed_thread)
         self.panes.flow.cleared.connect(self.clear_selection)
         self.panes.lanes.grid.thread_clicked.connect(self._toggle_followed_thread)
@@ -726,8 +728,17 @@ class StepTab(QWidget):
 
     # --- selecting
 
-    def _click_cell(self, row: int, cell: int) -> None:
-        self.panes.flow.select(None if self.panes.flow.marks.selected == (row, cell) else (row, cell))
+    def _click_cell(self, row: int, cell: int, *, forward: bool) -> None:
+        """Select a cell and its sources or uses; or clear the selection if that is already selected."""
+        marks = self.panes.flow.marks
+        is_selected = marks.selected == (row, cell) and marks.forward == forward
+        self.panes.flow.select(None if is_selected else (row, cell), forward=forward)
+
+    def _turn_selection(self) -> None:
+        """Switch between the sources and the uses of the selected cell."""
+        marks = self.panes.flow.marks
+        if marks.selected is not None:
+            self.panes.flow.select(marks.selected, forward=not marks.forward)
 
     def _toggle_followed_thread(self, block: int, thread: int) -> None:
         self.followed = None if self.followed == (block, thread) else (block, thread)

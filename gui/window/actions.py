@@ -35,6 +35,8 @@ VIEWS_KEYS = {
         ("Shift+← →", "Previous, next barrier"),
         ("PgUp, PgDn", "Previous, next phase"),
         ("S", "Symbols or values"),
+        ("Click, Shift+click", "Flow: a value's sources, its uses"),
+        ("U", "Flow: sources or uses of the selection"),
         ("Home, End", "To the start, to the end"),
         ("+ − F", "Flow, Timeline: zoom in, out, fit"),
         ("↑ ↓", "Timeline: show more, fewer blocks"),

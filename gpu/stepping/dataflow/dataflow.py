@@ -19,6 +19,9 @@ from gpu.stepping.dataflow.provenance import Provenance
 from gpu.stepping.dataflow.rows import Edges, Row, RowSources
 from gpu.stepping.dataflow.value_graph import Columns, ValueGraph
 
+_SELECTIONS = frozenset(("?:", "min", "max", "fmin", "fmax", "fminf", "fmaxf"))
+"""Operators with a result that is one of their operands."""
+
 
 class CellTerm(NamedTuple):
     """The computation of a value: an operator and its operands, or "" for a value from elsewhere.
@@ -97,6 +100,58 @@ class Dataflow:
             self._find_last_location(node, row, row_data.storage.number, int(row_data.cells[cell])) if node else None
         )
         return [location] if location is not None and location[0] < row else []
+
+    def find_descendants(self, row: int, cell: int) -> set[tuple[int, int]]:
+        """Return all rows and cells that depend on a cell's value, including itself.
+
+        An operation that selects one of its operands, such as `min`, passes on a value only to a cell that has it: a
+        key of a sort leads to its place in the result, not to each key that it was compared with.
+        """
+        descendants: set[tuple[int, int]] = set()
+        pending = [(row, cell)]
+        while pending:
+            location = pending.pop()
+            if location not in descendants:
+                descendants.add(location)
+                pending += self._find_consumers(*location)
+        return descendants
+
+    def _find_consumers(self, row: int, cell: int) -> list[tuple[int, int]]:
+        """Return the cells that were computed from a cell's value, and the next location of an unchanged cell."""
+        starts, consumers = self._consumers
+        number = int(self._first_cells[row]) + cell
+        value = self.rows[row].value[cell]
+        found = []
+        for consumer_row, consumer_cell in consumers[starts[number] : starts[number + 1]].tolist():
+            target = self.rows[consumer_row]
+            selects = bool(target.operators) and _SELECTIONS.issuperset(target.operators)
+            if not selects or target.value[consumer_cell] == value:
+                found.append((consumer_row, consumer_cell))
+        return found
+
+    @cached_property
+    def _first_cells(self) -> Array:
+        """The number of each row's first cell, over all rows."""
+        counts = [row.cells.size for row in self.rows]
+        return np.cumsum([0, *counts])
+
+    @cached_property
+    def _consumers(self) -> tuple[Array, Array]:
+        """The consumers of all cells, by cell: the first entry of each cell, and a row and a cell per entry."""
+        targets, sources = [np.zeros((0, 2), np.int64)], [np.zeros((0, 2), np.int64)]
+        for number, row in enumerate(self.rows):
+            cells = np.arange(row.cells.size)
+            previous = self.find_previous_locations(number)
+            unchanged = ~row.computed & (previous[:, 0] >= 0)
+            edges = row.sources[row.computed[row.sources[:, 0]]]
+            for target, source in ((cells[unchanged], previous[unchanged]), (edges[:, 0], edges[:, 1:])):
+                targets.append(np.stack((np.full(target.size, number), target), axis=1))
+                sources.append(source)
+        target, source = np.concatenate(targets), np.concatenate(sources)
+        numbers = self._first_cells[source[:, 0]] + source[:, 1]
+        order = np.argsort(numbers, kind="stable")
+        starts = np.searchsorted(numbers[order], np.arange(self._first_cells[-1] + 1))
+        return starts, target[order]
 
     def find_previous_locations(self, row: int) -> Array:
         """Return the previous location of each unchanged cell, shape (cells, 2): row and cell, or -1."""

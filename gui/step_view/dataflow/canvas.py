@@ -32,7 +32,9 @@ class Marks:
     selected : Cell or None
         The selected cell; while there is one, the operations of the moment are not highlighted.
     highlighted : dict
-        The selected cell and all cells that it was computed from, by row.
+        The selected cell and all cells that it was computed from, or that depend on it, by row.
+    forward : bool
+        Whether the highlighted cells are those that depend on the selected one.
     followed : (int, int) or None
         Block and thread that is followed.
     difference : Cell or None
@@ -43,6 +45,7 @@ class Marks:
 
     selected: Cell | None = None
     highlighted: dict[int, list[int]] = field(default_factory=dict)
+    forward: bool = False
     followed: tuple[int, int] | None = None
     difference: Cell | None = None
     findings: Mapping[Cell, CellFinding] = field(default_factory=dict)
@@ -136,9 +139,7 @@ class Canvas:
         painter.setOpacity(1.0)
         painter.translate(origin)
         if marks.selected is not None:
-            for row, cells in marks.highlighted.items():
-                if rows.start - 1 <= row <= rows.stop:
-                    flow.paint_highlight(painter, row, cells)
+            self._paint_selection(painter, flow, rows, moment, marks)
         elif current >= 0:
             # A saved picture is painted only once, so caching parts of it does not pay.
             bright.paint(painter, current, moment, 0.0 if self._complete_frames else self._max_highlight_area)
@@ -147,6 +148,16 @@ class Canvas:
         flow.labels.paint(painter, rows, moment, current, origin.y(), width)
         flow.labels.paint_indices(painter, origin, width)
         return not tiles.used_outdated
+
+    @staticmethod
+    def _paint_selection(painter: QPainter, flow: FlowPainter, rows: range, moment: int, marks: Marks) -> None:
+        """Highlight the selected cell and those that it leads to; of the latter, those that have their values."""
+        reached = {row: np.array(cells) for row, cells in marks.highlighted.items()}
+        reached = {row: cells[flow.layout.rows[row].moment[cells] < moment] for row, cells in reached.items()}
+        columns = {row: flow.layout.rows[row].column[cells] for row, cells in reached.items()}
+        for row, cells in reached.items():
+            if cells.size and rows.start - 1 <= row <= rows.stop and flow.layout.row_progress(row, moment) >= 0:
+                flow.paint_highlight(painter, row, cells.tolist(), columns if marks.forward else None)
 
     @staticmethod
     def _paint_marks(painter: QPainter, flow: FlowPainter, rows: range, moment: int, marks: Marks) -> None:

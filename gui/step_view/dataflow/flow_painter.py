@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -589,11 +589,27 @@ class FlowPainter:
                 area = area.united(box.adjusted(-around, -around, around, around))
         return area
 
-    def paint_highlight(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
-        """Paint some cells of a row as current, with the lines to them and the sources of those lines."""
+    def paint_highlight(
+        self, painter: QPainter, number: int, cells: Sequence[int], starts: Mapping[int, Array] | None = None
+    ) -> None:
+        """Paint some cells of a row as current, with the lines to them and the sources of those lines.
+
+        Parameters
+        ----------
+        painter : QPainter
+        number : int
+            Number of the row.
+        cells : sequence of int
+        starts : mapping of int to array, optional
+            Columns by row at which lines to the cells may start; by default all.
+        """
         row, theme, sizes = self.layout.rows[number], self.theme, self.sizes
         edges = self.layout.edges[number]
         leads_here = np.isin(edges.cell, cells) & (edges.row != number)
+        if starts is not None:
+            for row_of_start in np.unique(edges.row[leads_here]).tolist():
+                others = (edges.row == row_of_start) & ~np.isin(edges.column, starts.get(row_of_start, ()))
+                leads_here &= ~others
         warps = self._warps_of(row, edges.cell)
         x0, x1 = (edges.column + 0.5) * sizes.column, (row.column[edges.cell] + 0.5) * sizes.column
         y0 = sizes.head + edges.row * sizes.pitch + sizes.cell

@@ -23,21 +23,26 @@ _MAX_COLUMN_WIDTH, _MAX_FILM_COLUMN_WIDTH = 150, 72
 class FlowView(QWidget):
     """The dataflow with one row per statement and one column per element.
 
-    The wheel scrolls, with Ctrl it zooms; dragging moves the picture; a double click or F fits it.
+    The wheel scrolls, with Ctrl it zooms; dragging moves the picture; a double click or F fits it. A click on a cell
+    requests its sources, with Shift its uses.
 
     Parameters
     ----------
     complete_frames : bool
         Paint each picture completely, as for saved files.
+    fits_all : bool
+        Fit all columns at any text size, for pictures that are compared.
     """
 
     cell_clicked = pyqtSignal(int, int)
+    uses_requested = pyqtSignal(int, int)
+    """A cell that was clicked with Shift."""
     future_clicked = pyqtSignal(int, int)
     """A cell that has no value yet."""
     thread_clicked = pyqtSignal(int, int)
     cleared = pyqtSignal()
 
-    def __init__(self, *, complete_frames: bool = False) -> None:
+    def __init__(self, *, complete_frames: bool = False, fits_all: bool = False) -> None:
         super().__init__()
         self.setAccessibleName("Dataflow")
         self.setMinimumSize(240, 160)
@@ -45,7 +50,8 @@ class FlowView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.viewport = Viewport(
-            max_column_width=_MAX_FILM_COLUMN_WIDTH if complete_frames else _MAX_COLUMN_WIDTH, fits_all=complete_frames
+            max_column_width=_MAX_FILM_COLUMN_WIDTH if complete_frames else _MAX_COLUMN_WIDTH,
+            fits_all=complete_frames or fits_all,
         )
         self.canvas = Canvas(self.viewport, complete_frames=complete_frames)
         self.marks = Marks()
@@ -97,13 +103,18 @@ class FlowView(QWidget):
         self.viewport.follow(moment, at_once=not self.isVisible())
         self._update_view()
 
-    def select(self, cell: Cell | None) -> None:
-        """Highlight a cell and all cells that it was computed from; None clears the highlight."""
+    def select(self, cell: Cell | None, *, forward: bool = False) -> None:
+        """Highlight a cell and all cells that it was computed from; None clears the highlight.
+
+        With `forward`, highlight the cells that depend on it instead, each from the moment at which it has its value.
+        """
         lit: dict[int, list[int]] = {}
         if cell is not None and self.viewport.layout is not None:
-            for row, number in self.viewport.layout.dataflow.find_ancestors(*cell) | {cell}:
+            dataflow = self.viewport.layout.dataflow
+            cells = dataflow.find_descendants(*cell) if forward else dataflow.find_ancestors(*cell)
+            for row, number in cells | {cell}:
                 lit.setdefault(int(row), []).append(int(number))
-        self.marks.selected, self.marks.highlighted = cell, lit
+        self.marks.selected, self.marks.highlighted, self.marks.forward = cell, lit, forward
         self.update()
 
     def mark_difference(self, cell: Cell | None) -> None:
@@ -219,7 +230,8 @@ class FlowView(QWidget):
             row = self.viewport.layout.rows[cell[0]]
             self.thread_clicked.emit(int(row.block[cell[1]]), int(row.thread[cell[1]]))
         else:
-            self.cell_clicked.emit(*cell)
+            with_shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+            (self.uses_requested if with_shift else self.cell_clicked).emit(*cell)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent | None) -> None:
         if event is not None and self.viewport.cell_at(event.position(), self.moment)[0] is None:

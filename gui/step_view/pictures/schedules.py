@@ -56,7 +56,7 @@ class SchedulesView(QWidget):
     def __init__(self, jobs: Callable[[], RequestQueue], channel: str) -> None:
         super().__init__()
         self.stepper = Stepper(jobs, channel, self)
-        self.views = (FlowView(), FlowView())
+        self.views = (FlowView(fits_all=True), FlowView())
         self.titles = (label("", "card-title", name="First schedule"), label("", "card-title", name="Second schedule"))
         self.verdict = label("", "muted", wrap=True, name="First difference of the schedules")
         self.models: tuple[RecordingModels | None, RecordingModels | None] = (None, None)

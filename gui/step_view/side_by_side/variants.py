@@ -51,7 +51,7 @@ class VariantSide(QWidget):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.title = ElidedLabel("card-title", f"{name} variant")
-        self.flow = FlowView()
+        self.flow = FlowView(fits_all=True)
         self.flow.setMinimumSize(120, 90)
         self.flow.setAccessibleName(f"Dataflow of the {name} variant")
         self.line = ElidedLabel("code", f"Line of the {name} variant")

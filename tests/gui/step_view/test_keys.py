@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QTextCursor
 from PyQt6.QtWidgets import QApplication
 
@@ -240,3 +240,59 @@ def test_a_seed_below_zero_is_refused(qtbot, tab):
     assert tab.settings.seed.text() == "-3"
     assert "not -3" in tab.settings.form.error.text()
     assert tab.request.schedule == "shuffle:0"
+
+
+def click_cell(qtbot, flow, row, cell, modifier=Qt.KeyboardModifier.NoModifier):
+    center = flow.canvas.flow.cell_rect(row, cell).center() + flow.viewport.origin()
+    qtbot.mouseClick(flow, LEFT, modifier, center.toPoint())
+
+
+def test_a_key_of_a_sort_is_followed_by_shift_click_and_back_by_a_key(qtbot, open_step_tab):
+    window = open_step_tab("sort", "odd-even")
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    tab, flow = window.page.step, window.page.step.panes.flow
+    keys = flow.viewport.layout.rows[0].value.tolist()
+    cell = int(np.argmax(keys))
+    tab.player.go_to(tab.player.end)
+    flow.scroll_by(QPointF(0, 10_000))
+    click_cell(qtbot, flow, 0, cell, Qt.KeyboardModifier.ShiftModifier)
+    last = len(flow.viewport.layout.rows) - 1
+    assert flow.marks.highlighted[last] == [len(keys) - 1], "the largest key is the last one"
+    assert all(len(cells) == 1 for cells in flow.marks.highlighted.values())
+    # A key turns the direction: an input has no sources; the last place has all keys that were compared there.
+    press_key(qtbot, Qt.Key.Key_U)
+    assert (flow.marks.highlighted, flow.marks.selected) == ({0: [cell]}, (0, cell))
+    press_key(qtbot, Qt.Key.Key_U)
+    assert last in flow.marks.highlighted
+    click_cell(qtbot, flow, 0, cell, Qt.KeyboardModifier.ShiftModifier)
+    assert flow.marks.selected is None
+    press_key(qtbot, Qt.Key.Key_U)
+    assert flow.marks.selected is None
+    click_cell(qtbot, flow, 0, cell)
+    assert (flow.marks.selected, flow.marks.forward) == ((0, cell), False)
+
+
+def test_a_followed_key_appears_step_by_step(qtbot, open_step_tab):
+    tab = open_step_tab("sort", "odd-even").page.step
+    flow, layout = tab.panes.flow, tab.models.layout
+    tab.player.go_to(layout.rows[2].last + 1)
+    flow.scroll_by(QPointF(0, 10_000))
+    click_cell(qtbot, flow, 0, 3, Qt.KeyboardModifier.ShiftModifier)
+    flow.scroll_by(QPointF(0, -10_000))
+    painted = []
+    paint = flow.canvas.flow.paint_highlight
+
+    def record(painter, row, cells, starts=None):
+        painted.append((row, cells))
+        paint(painter, row, cells, starts)
+
+    flow.canvas.flow.paint_highlight = record
+    for number in (2, 5):
+        tab.player.go_to(layout.rows[number].last + 1)
+        painted.clear()
+        flow.grab()
+        assert sorted(painted) == sorted(
+            (row, cells) for row, cells in flow.marks.highlighted.items() if row <= number and painted
+        )
+        assert max(row for row, _ in painted) == number
