@@ -78,6 +78,7 @@ class RaceChecker(Checker):
 
     def __init__(self) -> None:
         self._findings: dict[tuple[_Line, ...], Finding] = {}
+        self._widest_scopes: dict[tuple[_Line, ...], int] = {}
         self._read_only_findings: dict[tuple[_Line, ...], Finding] = {}
         self._is_child = False
 
@@ -542,17 +543,22 @@ class RaceChecker(Checker):
         if indices.size == 0:
             return
         sites = self._site_of_event[events]
+        scopes = self._find_scopes(checked, checked.lanes[indices], threads, events, other_batch)
         for number in np.unique(sites):
             chosen = np.flatnonzero(sites == number)
-            one = chosen[0]
+            one = chosen[scopes[chosen].argmax()]
             earlier = self._sites.sites[number]
             lines = tuple(sorted(_line_key(site.position) for site in (earlier, checked.access.site)))
-            if lines in self._findings:
-                finding = self._findings[lines]
-                self._findings[lines] = replace(finding, count=finding.count + chosen.size)
+            known = self._findings.get(lines)
+            count = chosen.size + (known.count if known is not None else 0)
+            if known is not None and scopes[one] <= self._widest_scopes[lines]:
+                self._findings[lines] = replace(known, count=count)
                 continue
+            # The advice has to order the accesses of all pairs, so the finding describes one of the widest scope.
+            self._widest_scopes[lines] = int(scopes[one])
             lane, thread, event = int(checked.lanes[indices[one]]), int(threads[one]), int(events[one])
-            self._findings[lines] = self._build_finding(checked, lane, earlier, thread, event, chosen.size, other_batch)
+            finding = self._build_finding(checked, lane, earlier, thread, event, _SCOPES[scopes[one]], other_batch)
+            self._findings[lines] = replace(finding, count=count)
 
     def _build_finding(
         self,
@@ -561,7 +567,7 @@ class RaceChecker(Checker):
         earlier: AccessSite,
         thread: int,
         event: int,
-        count: int,
+        scope: RaceScope,
         other_batch: BlockBatch | None,
     ) -> Finding:
         access, batch = checked.access, other_batch or checked.batch
@@ -579,7 +585,6 @@ class RaceChecker(Checker):
             )
             if value is not None
         )
-        scope = self._find_scope(checked, lane, thread, event, other_batch)
         cause = self._find_cause(checked, lane, earlier, thread, event) if scope not in ("copy", "launches") else None
         if cause is not None:
             advice = format_race_cause(
@@ -601,7 +606,6 @@ class RaceChecker(Checker):
             + f". {advice}",
             (earlier.position, access.site.position),
             names,
-            count,
         )
 
     def _find_cause(
@@ -622,20 +626,20 @@ class RaceChecker(Checker):
         record = int(self._flags[lane])
         return record != 0 and (record >> 32) - 1 == thread and (record & EVENT) > event
 
-    def _find_scope(
-        self, checked: _CheckedAccess, lane: int, thread: int, event: int, other_batch: BlockBatch | None
-    ) -> RaceScope:
-        """Return the narrowest scope that contains a lane and the earlier thread that it races with."""
+    def _find_scopes(
+        self, checked: _CheckedAccess, lanes: Array, threads: Array, events: Array, other_batch: BlockBatch | None
+    ) -> Array:
+        """Return for each lane the index in `_SCOPES` of the narrowest scope that contains the earlier thread too."""
         if other_batch is not None:
-            return "launches"
+            return np.full(lanes.size, _SCOPES.index("launches"))
         if checked.shadow in self._copy_shadows.values():
-            return "copy"
-        if event == checked.event:
-            return "instruction"
-        theirs, per_block = thread - self._order.first_thread, checked.batch.geometry.lanes_per_block
-        if theirs // per_block != lane // per_block:
-            return "grid" if checked.access.memory.space == "global" else "cluster"
-        return "warp" if theirs // WARP == lane // WARP else "block"
+            return np.full(lanes.size, _SCOPES.index("copy"))
+        theirs, per_block = threads - self._order.first_thread, checked.batch.geometry.lanes_per_block
+        beyond = "grid" if checked.access.memory.space == "global" else "cluster"
+        scopes = np.where(theirs // WARP == lanes // WARP, _SCOPES.index("warp"), _SCOPES.index("block"))
+        scopes[theirs // per_block != lanes // per_block] = _SCOPES.index(beyond)
+        scopes[events == checked.event] = _SCOPES.index("instruction")
+        return scopes
 
     def _format_value(self, event: int, thread: int) -> str | None:
         """Return the value that a thread read or wrote, or None if it is no longer known."""
@@ -649,6 +653,8 @@ class RaceChecker(Checker):
         return f"({', '.join(map(str, thread_values))})" if isinstance(values, tuple) else str(thread_values[0])
 
 
+_SCOPES: tuple[RaceScope, ...] = ("instruction", "warp", "block", "cluster", "grid", "copy", "launches")
+"""Scopes of races; a barrier for the threads of one also orders those of the scopes before it."""
 _LAST_WRITE = "last strong write"
 """The slot with the last write of a cell by a strong access that may set a flag."""
 _LAST_STRONG = "last strong"

@@ -113,6 +113,19 @@ def test_a_finding_says_what_would_order_the_two(name: str) -> None:
     assert found.message.endswith(f". {said}")
 
 
+@pytest.mark.parametrize(
+    ("block", "grid", "barrier"),
+    [(32, 1, "a __syncwarp()"), (64, 1, "a __syncthreads()"), (64, 2, "an atomic operation, or a second launch")],
+)
+def test_the_advice_orders_all_pairs_of_two_lines(block: int, grid: int, barrier: str) -> None:
+    source = "__global__ void f(float *a) { int i = blockIdx.x * blockDim.x + threadIdx.x;\na[i] = a[i + 1]; }"
+    (finding,) = races(source, np.zeros(block * grid + 1, np.float32), block=block, grid=grid)
+    assert barrier in finding.message
+    assert finding.count == block * grid - 1
+    blocks = {name.rpartition(" in ")[2] for name in finding.threads}
+    assert len(blocks) == grid
+
+
 def test_each_lane_counts_once_whoever_else_it_races_with() -> None:
     """Of the element that it writes itself one has read what another has too; the others' has been read by one."""
     (found,) = find_races("if (t < 6) out[i] = s[t % 5];\nif (t >= 5 && t < 8) s[t - 5] = 1;", "__shared__ int s[8];")
@@ -158,7 +171,7 @@ def test_a_tile_is_loaded_before_it_is_used() -> None:
     assert races(source, *arrays, **shape, defines={"BARRIER": "__syncthreads()"}) == []
     (found,) = races(source, *arrays, **shape, defines={"BARRIER": ""})
     assert finding_lines([found]) == [(4, 6)]
-    assert "shared memory): wrote 8.0, read 8.0" in found.message
+    assert "shared memory): wrote 32.0, read 32.0" in found.message
 
 
 CLEAN = {
