@@ -16,6 +16,7 @@ from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.observer import HeapCall, WarpSync
 from gpu.simulator.executor.state.pointers import PointerValue, without_observer
 from gpu.simulator.executor.state.printf import format_c
+from gpu.simulator.executor.state.progress import StarvationError
 from gpu.simulator.executor.state.running_batch import RunningBatch
 
 # The most characters printed of a string without a terminating zero.
@@ -99,12 +100,29 @@ def report_fence(frame: CallFrame, name: str, mask: LaneMask, member_mask: Any, 
         sync = frame.batch.scheduler.wait_for_lanes(name, mask, ALL_LANES if member_mask is None else member_mask, ())
         if sync.mask is not mask:
             return  # the part of the warp that arrived last notifies the observer for all
+    monitor = frame.batch.monitor
+    if name == "__syncwarp" and monitor is not None and monitor.watches_syncs:
+        _require_lanes(frame, mask, ALL_LANES if member_mask is None else member_mask)
     if frame.batch.registers is not None:
         frame.batch.registers.flush_lanes(mask)
     if frame.batch.observer is not None:
         frame.batch.observer.fence(frame.batch, name, mask, member_mask)
         if name == "__syncwarp":
             _notify_warp_sync(frame, name, mask, ALL_LANES if member_mask is None else member_mask, position)
+
+
+def _require_lanes(frame: CallFrame, mask: LaneMask, member_mask: Any) -> None:
+    """Raise StarvationError if lanes that a `__syncwarp` names have not exited and do not execute it now."""
+    batch, ended = frame.batch, (frame.kernel or frame).returned_mask
+    if batch.scheduler is not None:
+        ended = union_masks(ended, batch.scheduler.exited_mask)
+    running = batch.geometry.thread_mask.bits if ended is None else batch.geometry.thread_mask.bits & ~ended.bits
+    absent = np.packbits((running & ~mask.bits).reshape(-1, WARP), axis=1, bitorder="little").view("<u4").ravel()
+    named = member_mask[mask.lanes] if isinstance(member_mask, np.ndarray) else member_mask
+    if (absent[mask.lanes // WARP] & np.asarray(named).astype(np.uint32)).any():
+        error = StarvationError()
+        error.needs_lanes = True
+        raise error
 
 
 def report_exchange(

@@ -28,6 +28,7 @@ from gpu.simulator.executor.state.batches import (
     has_fences,
     has_launches,
     has_strong_loop,
+    has_sync_in_branches,
     has_wait_loop,
     split_clusters,
     split_grid,
@@ -92,6 +93,8 @@ class SimulatedKernel:
         self._syncs_grid = any(called.syncs_grid for called in find_reachable_functions(function))
         self._has_phases = any(called.has_phases for called in find_reachable_functions(function))
         self._may_wait = any(has_strong_loop(called.body) for called in find_reachable_functions(function))
+        self._syncs_in_branches = any(map(has_sync_in_branches, find_reachable_functions(function)))
+        self._needs_lanes = False
         # The fairness from which on no lanes have starved so far.
         self._fairness = 0
         self._has_wait_loops = any(has_wait_loop(called.body) for called in find_reachable_functions(function))
@@ -284,6 +287,7 @@ class SimulatedKernel:
                 if starvation is None:
                     break
                 starved = batch, starvation
+                self._needs_lanes |= starvation.needs_lanes
                 self._fairness = attempt.fairness + 1
             tree.finish_batch(batch)
             children += batch.pending_children
@@ -403,7 +407,7 @@ class SimulatedKernel:
             The size of the extern __shared__ array.
         """
         can_retry = (
-            self._may_wait
+            (self._may_wait or self._syncs_in_branches)
             and order.register_seed is None
             and not (self._syncs_grid or depth or prod(self._function.cluster or (1,)) > 1)
             and self._compiler.values is PLAIN
@@ -422,7 +426,8 @@ class SimulatedKernel:
                 tried_blocks = 0
                 for limit in (planned * lanes, *limits):
                     blocks = min(remaining, max(planned, min(limit // lanes, resident)))
-                    if blocks > tried_blocks and fairness >= self._fairness:
+                    is_fair = fairness >= self._fairness and not (self._needs_lanes and tried.lanes_per_part > 1)
+                    if blocks > tried_blocks and is_fair:
                         yield _Attempt(tried, blocks, fairness, can_fail=True)
                     tried_blocks, fairness = max(blocks, tried_blocks), fairness + 1
         yield _Attempt(order, planned, 0, can_fail=False)
@@ -433,7 +438,7 @@ class SimulatedKernel:
         """Run a batch; return where its lanes starve, if they do: then what it has done is undone."""
         order, buffer = attempt.order, None
         if attempt.can_fail:
-            batch.monitor = ProgressMonitor()
+            batch.monitor = ProgressMonitor(watches_syncs=self._syncs_in_branches)
             if observer is not None:
                 batch.observer = buffer = EventBuffer(observer, batch.monitor.stop)
         if batch.observer is not None:
@@ -449,11 +454,13 @@ class SimulatedKernel:
             else:
                 scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
                 scheduler.run(partial(self._run_batch, batch, values))
-        except StarvationError as error:
+        except (StarvationError, LaunchError) as error:
+            if isinstance(error, LaunchError) and not self._shows_wrong_mask(error, batch):
+                raise
             assert batch.monitor is not None
             batch.monitor.undo()
             starves = True
-            return error
+            return error if isinstance(error, StarvationError) else StarvationError()
         finally:
             if not starves:
                 if buffer is not None:
@@ -463,11 +470,15 @@ class SimulatedKernel:
             batch.observer.batch_ends(batch)
         return None
 
+    def _shows_wrong_mask(self, error: LaunchError, batch: RunningBatch) -> bool:
+        """Return whether lanes that were to meet at different `__syncwarp` calls do not: in lockstep, a finding."""
+        return self._needs_lanes and error.kind == "barrier" and batch.monitor is not None and batch.monitor.is_active
+
     def _batch_lanes(self, order: ExecutionOrder) -> int:
         """Return the number of lanes per batch. Blocks that wait for earlier blocks run one per batch."""
         if order.chooser is not None:
             return order.batch_lanes
-        return 1 if self._has_wait_loops else BATCH_LANES
+        return 1 if self._has_wait_loops or self._syncs_in_branches else BATCH_LANES
 
     def _run_batch(self, batch: RunningBatch, values: Sequence[Any], mask: LaneMask) -> LaneMask | None:
         return self._compiler.get_function(self._function).launch(batch, values, self._variables, mask)

@@ -40,7 +40,7 @@ from gpu.simulator.compiled.analysis.synchronization import (
 from gpu.simulator.compiled.analysis.traversal import fold_condition, is_unrolled, outermost_loops, remove_dead_code
 from gpu.simulator.compiled.analysis.uniformity import Uniformity
 from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
-from gpu.simulator.executor.state.batches import find_reachable_functions
+from gpu.simulator.executor.state.batches import find_reachable_functions, syncs_in_branches
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES
 from gpu.simulator.ir.walking import replace_children, walk
 from gpu.simulator.types import Scalar, Type, Void
@@ -379,6 +379,8 @@ class _Planner:
         assert condition is not None
         self._mark_varying(frame, condition)
         uniform = self._uniformity.is_uniform(frame, condition)
+        if not uniform and syncs_in_branches(statement):
+            raise UnsupportedKernel("lanes of two branches that may meet at __syncwarp()")
         with_mask = self._new_context(not uniform)
         then = self._plan_masked(with_mask, frame, statement.then)
         orelse = self._plan_masked(with_mask, frame, statement.orelse) if statement.orelse is not None else None

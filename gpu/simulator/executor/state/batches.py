@@ -182,6 +182,20 @@ def has_fences(function: ir.Function) -> bool:
     )
 
 
+def has_sync_in_branches(function: ir.Function) -> bool:
+    """Return whether lanes of two branches may meet at `__syncwarp` anywhere in a function."""
+    return any(isinstance(node, ir.If) and syncs_in_branches(node) for node in walk(function.body))
+
+
+def syncs_in_branches(node: ir.If) -> bool:
+    """Return whether both branches contain equally many `__syncwarp`, at which their lanes may meet."""
+    return node.orelse is not None and 0 < _count_warp_syncs(node.then) == _count_warp_syncs(node.orelse)
+
+
+def _count_warp_syncs(statement: ir.Statement) -> int:
+    return sum(isinstance(node, ir.Fence) and node.name == "__syncwarp" for node in walk(statement))
+
+
 def has_strong_loop(statement: ir.Statement) -> bool:
     """Return whether a statement contains a loop in which lanes may wait."""
     return any(map(reads_strongly, _find_outermost_loops(statement)))

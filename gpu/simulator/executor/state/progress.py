@@ -29,6 +29,8 @@ class StarvationError(Exception):
     position: SourcePosition | None = None
     """The position of the loop in which the last lane waits."""
     lane = 0
+    needs_lanes = False
+    """Whether only a schedule of lanes helps."""
 
 
 class ProgressMonitor:
@@ -38,10 +40,13 @@ class ProgressMonitor:
     ----------
     must_undo : bool
         Whether a batch that writes too much ends, instead of running without the possibility to undo.
+    watches_syncs : bool
+        Whether lanes of a warp may meet at different `__syncwarp` calls.
     """
 
-    def __init__(self, *, must_undo: bool = False) -> None:
+    def __init__(self, *, must_undo: bool = False, watches_syncs: bool = False) -> None:
         self._must_undo = must_undo
+        self._watches_syncs = watches_syncs
         self._undo: list[tuple[Array, Any, Any]] = []
         self._saved_bytes = 0
         self._idle_counts: dict[Hashable, int] = {}
@@ -95,6 +100,11 @@ class ProgressMonitor:
             and min(self._idle_counts.values()) >= _IDLE_ITERATIONS
         ):
             raise StarvationError
+
+    @property
+    def watches_syncs(self) -> bool:
+        """Whether lanes of a warp may meet at different `__syncwarp` calls, and the batch can start again."""
+        return self._watches_syncs and self.is_active
 
     def leave_loop(self, part: Hashable) -> None:
         """Note that a part has left such a loop, at least with some lanes."""

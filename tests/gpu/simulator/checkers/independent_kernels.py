@@ -1194,4 +1194,39 @@ __global__ void k(const int *in, int *out, int steps) {
         "Each group waits for its turn, and passes the turn on after its work.",
         "A group passes its turn on before its work.",
     ),
+    KernelPair(
+        "lanes of two branches meet at __syncwarp",
+        "lanes of two branches that do not meet",
+        1,
+        32,
+        ("arange:32", "zeros:32"),
+        """
+__global__ void k(const int *in, int *out) {
+    __shared__ volatile int s[32];
+    int lane = threadIdx.x;
+    if (lane % 2) {
+        s[lane] = in[lane];
+        __syncwarp();
+        out[lane] = s[lane - 1];
+    } else {
+        s[lane] = -in[lane];
+        __syncwarp();
+        out[lane] = s[lane + 1];
+    }
+}
+""",
+        (
+            (
+                "        s[lane] = -in[lane];\n        __syncwarp();",
+                "        s[lane] = -in[lane];\n        __syncwarp(0x55555555u);",
+            ),
+            (
+                "        s[lane] = in[lane];\n        __syncwarp();",
+                "        s[lane] = in[lane];\n        __syncwarp(0xaaaaaaaau);",
+            ),
+        ),
+        ("race",),
+        "All lanes of the warp meet at the __syncwarp of their branch.",
+        "Each mask names the lanes of one branch, so the branches are not ordered.",
+    ),
 )

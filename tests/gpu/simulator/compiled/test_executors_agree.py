@@ -403,6 +403,7 @@ def test_an_edited_kernel_is_held_to_its_arrays_however_often_it_runs() -> None:
         ("child<<<1, 1>>>(data);", "a clock"),
         ("cudaDeviceSynchronize();", "a wait for kernels that it launched"),
         ("cooperative_groups::this_grid().sync();", "a barrier of the whole grid"),
+        ("if (threadIdx.x % 2) __syncwarp(); else __syncwarp();", "lanes of two branches that may meet at __syncwarp"),
     ],
 )
 def test_what_lockstep_alone_can_do_is_refused_before_anything_runs(body: str, reason: str) -> None:

@@ -218,3 +218,25 @@ def test_the_preset_keeps_its_promise() -> None:
         assert trace.findings
     assert {sums[each] for each in ("round-robin", "shuffle:1", "cached:0", "cached:1")} == {64 * 63 // 2}
     assert len({sums[each] for each in ("round-robin", "lanes:1", "lanes:2")}) == 3
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "lanes:1"])
+@pytest.mark.parametrize("block", [32, 77])
+def test_lanes_of_two_branches_meet_at_two_calls(schedule: str, block: int) -> None:
+    module = build("""__global__ void k(const int *in, int *out) {
+        __shared__ volatile int s[96];
+        int t = threadIdx.x;
+        out[t] = -1;
+        if (t % 2) {
+            s[t] = in[t];
+            __syncwarp();
+            out[t] = s[t - 1];
+        } else {
+            s[t] = -in[t];
+            __syncwarp();
+            out[t] = t + 1 < blockDim.x ? s[t + 1] : 0;
+        }
+    }""")
+    expected = [1 - t if t % 2 else (t + 1 if t + 1 < block else 0) for t in range(block)]
+    for _ in range(2):
+        assert run(module, schedule, block).tolist() == expected
