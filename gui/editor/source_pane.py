@@ -51,6 +51,9 @@ class SourcePane(Card):
         self.head.addStretch(1)
         self.head.addWidget(self.kernel)
         self.code = CodeEdit()
+        self.costs_label = label("", "caption", name="Meaning of the numbers next to the lines")
+        self.costs_label.setContentsMargins(12, 0, 12, 2)
+        self.costs_label.hide()
         self.strip = ProblemStrip()
         self.revert = button("Revert", "flat", tip="Restore the file's text; Ctrl+Z undoes that")
         self.save = button("Save as…", "flat", tip="Save this text to another file (Ctrl+S in the editor)")
@@ -59,7 +62,7 @@ class SourcePane(Card):
             each.setProperty("small", True)
         self.body.setSpacing(0)
         self._text = QWidget()
-        self._text.setLayout(column(self.code, self.strip, spacing=0))
+        self._text.setLayout(column(self.costs_label, self.code, self.strip, spacing=0))
         self.note = label("", "muted", wrap=True, name="Why there is no source")
         self.note.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.note.setMargin(look().px(16))
@@ -173,6 +176,8 @@ class SourcePane(Card):
     def show_machine_code(self, lines: Mapping[int, LineCode]) -> None:
         """Show the number of machine instructions next to lines (from 1), with details in tooltips."""
         self.code.show_costs({line: (str(code.instructions), code.description) for line, code in lines.items()})
+        self.costs_label.setText("machine instructions · line" if lines else "")
+        self.costs_label.setVisible(bool(lines))
 
     def color_files(self, files: Sequence[str]) -> bool:
         """Color a few lines of the files in advance; return whether all lines are colored."""

@@ -33,7 +33,10 @@ _MIN_LIMIT_SHARE = 0.005
 _MODELED_TIP = (
     "Predicted by the timing model, not measured. Some blocks were executed here, instruction by instruction."
 )
-_LIMITS_TIP = "Time if this were the only limit. The times overlap: the longest one dominates."
+_LIMITS_TIP = (
+    "Time if this were the only limit. The times overlap, so they do not add up to the modeled time: the longest one "
+    "dominates."
+)
 
 
 def limit_colors() -> list[str]:
@@ -68,6 +71,9 @@ class ModeledCard(Card):
         self.body.addWidget(self.bar)
         legend = QHBoxLayout()
         legend.setSpacing(6)
+        self._alone_label = label("each alone:", "caption")
+        self._alone_label.setToolTip(wrap_tip(_LIMITS_TIP))
+        legend.addWidget(self._alone_label)
         self._legend = []
         for _ in range(_MAX_LEGEND_ENTRIES):
             dot, text = Dot(0, limit_colors), label("", "caption")
@@ -155,11 +161,12 @@ class ModeledCard(Card):
     def _show_legend(self, limits: dict[str, float]) -> None:
         self._limits = limits
         names = list(LIMITS)
-        room = self.width() - look().px(_UNCERTAINTY_WIDTH) - 24
+        room = self.width() - look().px(_UNCERTAINTY_WIDTH) - 24 - self._alone_label.sizeHint().width()
         largest = sorted(
             (name for name in limits if limits[name] > _MIN_LIMIT_SHARE * sum(limits.values())),
             key=lambda name: -limits[name],
         )
+        self._alone_label.setVisible(bool(largest))
         for index, (dot, text) in enumerate(self._legend):
             visible = index < len(largest)
             if visible:

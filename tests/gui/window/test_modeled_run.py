@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QLabel
 
 from gpu.engines.base import Device
 from gpu.messages.events import Failure, Ready
@@ -43,14 +44,21 @@ def test_a_run_says_how_long_it_would_take_on_the_gpu_of_the_bar(scan) -> None:
     assert card.figure.toolTip().startswith("kernel: a multiprocessor holds up to 8 blocks of 256 threads")
     assert sum(card.bar.shares) == pytest.approx(1)
     assert "DRAM" in card.bar.toolTip()
+    # The parts of the bar do not add up to the figure, and the card says so.
+    assert "each alone:" in [each.text() for each in card.findChildren(QLabel) if each.isVisible()]
+    assert "do not add up" in card.bar.toolTip()
 
 
 def test_lines_say_what_they_became_while_they_are_what_was_modeled(qtbot, scan) -> None:
     code = scan.page.source.code
     plain = code.number_width()
     assert code._costs == {50: ("12", "12 machine instructions: 9 IADD3, 3 LDL; 3 access local memory")}
+    name = scan.page.source.costs_label
+    assert name.isVisible()
+    assert name.text() == "machine instructions · line"
     qtbot.keyClick(code, Qt.Key.Key_Space)
     assert code._costs == {}
+    assert not name.isVisible()
     assert code.number_width() < plain
 
 
