@@ -1009,7 +1009,7 @@ def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
     assert header.variant.visible_text() == header.variant.currentText()
 
 
-@pytest.mark.parametrize("size", ["normal", "large", "lecture hall"])
+@pytest.mark.parametrize("size", ["normal", pytest.param("large", marks=pytest.mark.sweep), "lecture hall"])
 def test_what_a_pattern_does_stands_whole_beside_its_name_in_a_narrow_window(qtbot, window, size):
     window.appearance.set_text_size(size)
     window.resize(1024, 700)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,9 +61,16 @@ def test_awkward_sizes(variant: str) -> None:
         assert outcome.report.verified
 
 
-@pytest.mark.parametrize("order", ["ascending", "descending"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    ("variant", "dtype", "order"),
+    [
+        # The first tier has all pairs: of variant and type, of variant and order, of type and order.
+        pytest.param(variant, dtype, order, marks=[pytest.mark.sweep] * ((i + j + k) % 2))
+        for (i, variant), (j, dtype), (k, order) in itertools.product(
+            enumerate(VARIANTS), enumerate(DTYPES), enumerate(("ascending", "descending"))
+        )
+    ],
+)
 def test_every_type_both_ways(variant: str, dtype: str, order: str) -> None:
     keys = keys_of(dtype, 70)
     outcome = run(ENGINE, variant, keys, order=order)

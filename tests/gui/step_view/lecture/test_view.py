@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QApplication, QWidget
@@ -10,6 +12,9 @@ from gui.painting.style import style_sheet
 from gui.painting.theme import FONT_SIZES, look
 from gui.step_view.lecture.texts import CodeLines
 from tests.gui.step_view.conftest import wait_for_recording
+
+FIRST_TIER = ((1024, "normal"), (1024, "lecture hall"), (1280, "large"), (1920, "lecture hall"))
+"""Widths of windows, with sizes of text."""
 
 
 @pytest.fixture
@@ -37,8 +42,14 @@ def box_within(widget, over):
     return over.rect().contains(widget.rect().translated(widget.mapTo(over, QPoint(0, 0))))
 
 
-@pytest.mark.parametrize("size", [(1024, 700), (1280, 720), (1920, 1080)])
-@pytest.mark.parametrize("text", list(FONT_SIZES))
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        # The first tier has each size and each text, and the smallest window with the largest text.
+        pytest.param(size, text, marks=() if (size[0], text) in FIRST_TIER else pytest.mark.sweep)
+        for size, text in itertools.product([(1024, 700), (1280, 720), (1920, 1080)], FONT_SIZES)
+    ],
+)
 def test_figure_lines_and_sentence_fill_the_window(qtbot, window, tab, size, text):
     window.appearance.set_text_size(text)
     chosen = look().text_px
