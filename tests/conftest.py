@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -79,6 +80,21 @@ def _explain_missing_gpu(driver: str | None) -> str:
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    # Pytest collects garbage five times in the end, each time through all that the tests have kept: seconds.
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def only_new_garbage() -> Iterator[None]:
+    """Let `gc.collect` look only through what the test makes, not through all that earlier tests have kept."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import gc
 import importlib
 import os
 import random
@@ -391,6 +392,7 @@ def _fork_tests(tree: Path, tests: Sequence[str]) -> int:
     if process:
         return process
     os.setsid()
+    gc.freeze()  # pytest collects garbage five times in the end; the parent's objects would be searched and copied
     output = os.open(tree / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for stream in (1, 2):
         os.dup2(output, stream)

@@ -54,6 +54,7 @@ def test_what_is_opened_to_read_cannot_be_written(folder: SharedFolder):
         array[0] = 2
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_an_adopted_file_goes_with_its_handle_and_views_stay_valid(folder: SharedFolder):
     handle = folder.adopt(folder.put(np.arange(5)))
     array = handle.open()[2:]
@@ -63,6 +64,7 @@ def test_an_adopted_file_goes_with_its_handle_and_views_stay_valid(folder: Share
     assert array.tolist() == [2, 3, 4]
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_an_array_adopted_twice_goes_with_the_last_handle(folder: SharedFolder):
     first = folder.adopt(folder.put(np.arange(5)))
     second = folder.adopt(pickle.loads(pickle.dumps(first)))

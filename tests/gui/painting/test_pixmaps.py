@@ -48,6 +48,7 @@ def test_a_picture_is_painted_once_and_one_of_the_same_key_takes_its_place(store
     assert (len(store), store.bytes) == (1, ONE)
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_pictures_go_with_their_painter_when_the_next_is_kept(store):
     kept, other = Pixmaps(store), Pixmaps(store)
     kept.insert("a", picture())
