@@ -228,6 +228,15 @@ class SavedSettings:
         if entries != saved:
             self._save_value("compiler_options", entries[:_MAX_FILES])
 
+    def is_trusted(self, path: Path) -> bool:
+        """Return whether the user has confirmed that the host code of a program or a script may run."""
+        return str(path) in (self._store.get_value("programs/trusted") or [])
+
+    def add_trusted_file(self, path: Path) -> None:
+        """Save that the host code of a program or a script may run."""
+        saved = self._store.get_value("programs/trusted") or []
+        self._save_value("programs/trusted", [str(path), *(each for each in saved if each != str(path))][:_MAX_FILES])
+
     def lesson_steps(self, lesson: str) -> list[str]:
         """Return the titles of a lesson's completed steps."""
         return list(self._store.get_value(f"lessons/{lesson}/steps") or [])
@@ -297,7 +306,7 @@ _MAX_PATH_LENGTH = 4096
 _DIGITS = 4
 """A number of workers has fewer digits than this."""
 _MAX_FILES = 50
-"""Maximum number of files with saved compiler options."""
+"""Maximum number of files with saved compiler options, and of trusted files."""
 _MAX_GEOMETRY_LENGTH = 1000
 """Characters; Qt's encoding of a geometry has 88."""
 _MAX_PANE_SIZE = 100_000
@@ -320,7 +329,7 @@ def _is_valid_value(key: str, value: Any) -> bool:
             return isinstance(value, dict) and all(map(_is_valid_param, value.values()))
         case "sizes":
             return isinstance(value, list) and all(type(each) is int for each in value)
-        case "recent" | "steps" | "folders" | "compiler_options" | "cluster":
+        case "recent" | "steps" | "folders" | "trusted" | "compiler_options" | "cluster":
             return isinstance(value, list) and all(isinstance(each, str) for each in value)
     return isinstance(value, str)
 

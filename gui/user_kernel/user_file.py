@@ -56,6 +56,8 @@ class UserFile(QObject):
     """A message for the status line."""
     warned = pyqtSignal(str, str)
     """A problem, and advice."""
+    confirmation_requested = pyqtSignal(str, str, object)
+    """A question whether to run a program, what it can do, and a function that runs it."""
     failed = pyqtSignal(object)
     """Failure"""
     saved = pyqtSignal(str)
@@ -133,6 +135,13 @@ class UserFile(QObject):
             self._saved_settings.compiler_options(path),
         )
         page.options_changed.connect(lambda text: self._saved_settings.store_compiler_options(path, text))
+        page.is_trusted = self._saved_settings.is_trusted(path)
+        page.trusted.connect(lambda: self._saved_settings.add_trusted_file(path))
+        page.confirmation_requested.connect(
+            lambda question, warning: self.confirmation_requested.emit(
+                question, warning, lambda: page.trust_and_run() if page is self.page else None
+            )
+        )
         page.busy_changed.connect(self.busy_changed)
         page.step_tab_created.connect(self._connect_step)
         page.kernels_requested.connect(lambda: self._switch_page(self._open_kernels, path))

@@ -221,6 +221,7 @@ class MainWindow(QMainWindow):
         self.user_file.warned.connect(
             lambda message, advice: self.banner.show_message(message, advice, topics=("user file",))
         )
+        self.user_file.confirmation_requested.connect(self.messages.ask_to_run)
         self.user_file.failed.connect(lambda failure: self.messages.show_failure(failure, "user file"))
         self.user_file.saved.connect(self.bench.saved)
         self.user_file.busy_changed.connect(self._show_own_busy)

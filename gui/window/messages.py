@@ -62,6 +62,17 @@ class Messages(QObject):
             "".join(traceback.format_exception(error)),
         )
 
+    def ask_to_run(self, question: str, warning: str, run: Callable[[], object]) -> None:
+        """Ask whether to run the host code of a program or a script, and say what it can do."""
+        self.banner.show_message(
+            question,
+            warning,
+            tone="warn",
+            action=("Run", run),
+            dismiss_action=("Do not run", lambda: None),
+            topics=("user file",),
+        )
+
     def show_refusal(self, refusal: Refusal, run_anyway: Callable[[], object]) -> None:
         """Report why an edited kernel does not run on the GPU, and offer to run it anyway."""
         self.status.show_message("")

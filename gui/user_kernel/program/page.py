@@ -30,6 +30,10 @@ from gui.user_kernel.saved_recording import RecordedStepTab
 from gui.widgets.basic import Card, ElidedLabel, Ground, button, column, format_count, label, row, split
 
 _RUN = "program"
+_HOST_CODE_WARNING = (
+    "Only its kernels run in the simulator. Its other code runs with your rights, like any program that you start: it "
+    "can read, change and delete your files. Run it only if you trust its author."
+)
 _HINT = "Run the program (F5): its launches are listed here. A double click, or Enter, steps one."
 
 
@@ -61,6 +65,10 @@ class ProgramPage(Ground):
     kernels_requested = pyqtSignal()
     """The user wants to launch the file's kernels without the program."""
     options_changed = pyqtSignal(str)
+    confirmation_requested = pyqtSignal(str, str)
+    """A question whether to run the file, and what it can do; `trust_and_run` runs it."""
+    trusted = pyqtSignal()
+    """The user runs the file for the first time."""
 
     def __init__(
         self,
@@ -77,6 +85,8 @@ class ProgramPage(Ground):
         self.sources, self._jobs, self._read_checked = sources, jobs, read_checked
         self.document = sources.document(self.file)
         self.status_text = "runs on the simulator"
+        self.is_trusted = False
+        """Whether the user has confirmed that the file's host code may run."""
         self._running_request: RunProgram | None = None
         self._last_request: RunProgram | None = None
         self._folder: scratch.ScratchFolder | None = None
@@ -196,7 +206,7 @@ class ProgramPage(Ground):
     # --- running
 
     def run(self) -> None:
-        """Run the current source; a running program is stopped."""
+        """Run the current source, if the user trusts the file; a running program is stopped."""
         try:
             words = tuple(shlex.split(self.arguments.text()))
         except ValueError:
@@ -206,6 +216,10 @@ class ProgramPage(Ground):
             options = parse_compiler_options(self.options.text(), self.path.parent)
         except InputError as error:
             self._fail(error.message, error.advice)
+            return
+        if not self.is_trusted:
+            kind = "script" if self.path.suffix.lower() == SCRIPT_SUFFIX else "program"
+            self.confirmation_requested.emit(f"Run the {kind} {self.path.name}?", _HOST_CODE_WARNING)
             return
         self.stop()
         self.close_down()
@@ -222,6 +236,12 @@ class ProgramPage(Ground):
         self.results.clear_results()
         self.document.show_run(self._last_request.program.text, ())
         self._post(self._last_request)
+
+    def trust_and_run(self) -> None:
+        """Run the current source: the user has confirmed that it may run."""
+        self.is_trusted = True
+        self.trusted.emit()
+        self.run()
 
     def _post(self, request: RunProgram) -> None:
         try:

@@ -57,9 +57,20 @@ class OpenedProgram:
 
     def run(self, *, wait=True):
         press_key(self.bot, self.window, Qt.Key.Key_F5)
+        if not self.page.is_trusted:
+            self.confirm()
         assert self.page.busy
         if wait:
             self.wait_until(lambda: not self.page.busy)
+
+    def confirm(self):
+        """Confirm that a file's host code may run, as at its first run."""
+        assert self.window.banner.message.text() == f"Run the {self.kind} {self.path.name}?"
+        self.bot.mouseClick(self.window.banner.action, Qt.MouseButton.LeftButton)
+
+    @property
+    def kind(self):
+        return "script" if self.path.suffix == ".py" else "program"
 
     def stop(self):
         self.bot.mouseClick(self.window.header.stop, Qt.MouseButton.LeftButton)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from PyQt6.QtCore import Qt
+from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QFileDialog
 
+from gui.model.settings import SavedSettings
 from gui.painting.theme import look
 from gui.user_kernel.counts_table import FINDINGS, LINES
 from gui.user_kernel.program.page import ProgramPage
@@ -333,6 +335,7 @@ def test_folders_of_includes_and_macros_are_typed_and_remembered_for_the_file(qt
     field.selectAll()
     qtbot.keyClicks(field, "-I headers -D TIMES=3")
     qtbot.keyClick(field, Qt.Key.Key_Return)
+    opened.confirm()
     opened.wait_until(lambda: not opened.page.busy)
     assert opened.output == "21\n"
     program("print(1)\n")  # another file takes its place
@@ -361,6 +364,7 @@ def test_without_pycudas_files_the_window_says_what_to_do(qtbot, make_window, tm
     window = make_window()
     assert drop_path(window, path)
     qtbot.waitUntil(lambda: window.user_file.visible_page is not None)
+    window.user_file.visible_page.is_trusted = True
     press_key(qtbot, window, Qt.Key.Key_F5)
     said = "PyCUDA's Python files cannot be fetched: no connection."
     qtbot.waitUntil(lambda: window.banner.message.text() == said)
@@ -412,3 +416,41 @@ def test_a_script_is_opened_by_keys(qtbot, make_window, tmp_path, monkeypatch):
     press_key(qtbot, window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: window.user_file.visible_page is not None)
     assert window.header.title.text() == "Script"
+
+
+@pytest.mark.parametrize("name", ["script.py", "program.cu"])
+def test_host_code_runs_only_after_a_warning(qtbot, program, program_window, tmp_path, name):
+    written = tmp_path / "written"
+    text = f"open({str(written)!r}, 'w')\n"
+    if name.endswith(".cu"):
+        text = f'#include <cstdio>\nint main() {{ fclose(fopen("{written}", "w")); }}\n'
+    opened = program(text, name)
+    banner = program_window.banner
+    for start in (
+        lambda: press_key(qtbot, program_window, Qt.Key.Key_F5),
+        lambda: QTest.keyClick(opened.page.arguments, Qt.Key.Key_Return),
+    ):
+        start()
+        assert banner.message.text() == f"Run the {opened.kind} {name}?"
+        assert "can read, change and delete your files" in banner.advice.text()
+        assert banner.dismiss_button.text() == "Do not run"
+        assert not opened.page.busy
+        qtbot.mouseClick(banner.dismiss_button, Qt.MouseButton.LeftButton)
+        assert not opened.page.busy
+    assert not written.exists()
+    opened.run()
+    assert written.exists()
+    assert program_window.saved_settings.is_trusted(opened.path)
+    written.unlink()
+    opened.run()  # without a question
+    assert written.exists()
+
+
+def test_a_trusted_file_stays_trusted_and_others_do_not(tmp_path):
+    settings = SavedSettings(tmp_path / "settings.json")
+    settings.add_trusted_file(tmp_path / "a.py")
+    again = SavedSettings(tmp_path / "settings.json")
+    assert again.is_trusted(tmp_path / "a.py")
+    assert not again.is_trusted(tmp_path / "b.py")
+    (tmp_path / "settings.json").write_text('{"programs/trusted": "' + str(tmp_path / "b.py") + '"}')
+    assert not SavedSettings(tmp_path / "settings.json").is_trusted(tmp_path / "b.py")
