@@ -20,6 +20,9 @@ _TOKENS = (
     *("+", "-", "*", "/", "%", "=", "+=", "<<", "&&", "?", ":", "~", "->", ".", "...", "sizeof", "(float)", "(int *)"),
     *("template <int N>", "struct S", "auto", "[&]", "operator+", "virtual", "__device__", "__global__", "constexpr"),
     *('#include "pipe"', "#include <", "#define A A", "#define B(x) x x", "B(B(B(i)))", "#if", "#endif", "#line 0"),
+    *("__shfl_xor_sync(~0u, i, 1, 12)", "__shfl_down_sync(~0u, i, -9, i)", "static_assert(sizeof(i) == 8);", 'R"('),
+    *("template <int N> struct D { static const int v = D<N - 1>::v; };", "D<3>::v", "\n" * 5000, "/* " * 5000),
+    *("__shared__ int t[9]; size_t u = i; t[u % 9] = 1;",),
     *('printf("%s%n%*d%999999999d", i)', "assert(0)", "malloc(1 << 30)", "__shfl_sync(0, i, i)", "float4", "double"),
 )  # fmt: skip
 _NUMBERS = ("0", "1", "31", "33", "1024", "-1", "4294967296", "99999999999999999999", "x", "1,1,1,1", "")

@@ -26,6 +26,22 @@ says = "It adds twice."
 replace = "+ b[i]"
 by = "+ 2 * b[i]"
 """
+_NUMBERS = (
+    "9",
+    "0",
+    "-1",
+    "1e308",
+    "-1e308",
+    "2**70",
+    "1e999",
+    "n",
+    "n * 10**9",
+    "1 / 0",
+    "[1, 2]",
+    "x",
+    "n % 0",
+    "1/2",
+)
 _TRIED = 0.1
 """Of the lessons that can be read, how many are tried: a step of one takes as long as reading a hundred."""
 
@@ -49,6 +65,8 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     else:
         shutil.copytree(library[int(random.integers(len(library)))], lesson)
     text = _lesson_text() if own else (lesson / LESSON_FILE).read_text("utf-8")
+    if own and random.random() < 0.3:
+        text = _exchange_number(random, text)
     data = (
         _exchange_value(random, text).encode(errors="replace")
         if random.random() < 0.7
@@ -60,6 +78,17 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     found = read_or_none(lambda: read_lesson(lesson))
     if found is not None and random.random() < _TRIED:
         _try_step(random, found)
+
+
+def _exchange_number(random: np.random.Generator, text: str) -> str:
+    """Return a lesson's text with another range, size, argument or extent."""
+    first, second = (_NUMBERS[int(random.integers(len(_NUMBERS)))] for _ in range(2))
+    changes = (
+        ('a = "in n"', f'a = "in n of {first}..{second}"'), ('c = "out n"', f'c = "out {first}"'),
+        ('n = "n"', f'n = "{first}"'), ('"ceil(n / 8)"', f'"{first}"'), ("block = 8", f'block = "{first}"'),
+        ('"a + b"', f'"a + {first}"'),
+    )  # fmt: skip
+    return text.replace(*changes[int(random.integers(len(changes)))], 1)
 
 
 def _exchange_value(random: np.random.Generator, text: str) -> str:

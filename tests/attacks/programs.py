@@ -49,6 +49,13 @@ int main(int argc, char **argv) {
     return cudaFree(a);
 }
 """
+_SIZES = (b"(size_t)-1", b"(size_t)-64", b"(size_t)1 << 50", b"0", b"1", b"nullptr", b"(char *)0 - (char *)8")
+_CALLS = (
+    b"cudaMalloc(&a, %s);", b"cudaMalloc((void **)%s, 8);", b"cudaMemcpy(a, b, %s, cudaMemcpyHostToDevice);",
+    b"cudaMemset(a, 0, %s);", b"cudaMemcpy2D(a, 8, b, 8, 8, %s, cudaMemcpyHostToDevice);",
+    b"cudaMallocManaged(&a, %s);",
+    b"cudaGetDeviceCount((int *)%s);", b"cudaStreamDestroy((cudaStream_t)%s);", b"cudaHostRegister(b, %s, 0);",
+)  # fmt: skip
 _TARGETS = ("r.json", "none/r.json", "loop", "folder", "/dev/full", "fifo", "x" * 300, "p.cu")
 
 
@@ -73,7 +80,11 @@ def _can_compile() -> bool:
 
 def _run(random: np.random.Generator, folder: Path) -> None:
     program = folder / "p.cu"
-    program.write_bytes(mutate_bytes(random, _PROGRAM, head=len(_PROGRAM)))
+    if random.random() < 0.5:
+        call = _CALLS[int(random.integers(len(_CALLS)))] % _SIZES[int(random.integers(len(_SIZES)))]
+        program.write_bytes(_PROGRAM.replace(b"    add<<<", b"    " + call + b"\n    add<<<"))
+    else:
+        program.write_bytes(mutate_bytes(random, _PROGRAM, head=len(_PROGRAM)))
     before = program.read_bytes()
     (folder / "folder").mkdir()
     (folder / "loop").symlink_to("loop")

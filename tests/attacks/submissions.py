@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -35,7 +36,16 @@ _NAMES = (
     b'&<>".cu',
     b"x" * 240 + b".cu",
     b"\xe2\x80\xae.cu",
+    b" =1+1.cu",
+    b"a;-1.cu",
+    "＝1＋1.cu".encode(),
 )
+_INCLUDES = (
+    '#include "{}"\n', "%:include <{}>\n", "\f#include\v<{}>\n", "#inc\\\nlude <{}>\n", "#include_next <{}>\n",
+    "#define F <{}>\n#include F\n", "#if __has_include(<{}>)\n#error hidden\n#endif\n", '#embed "{}"\n',
+    'const char *q = "/*";\n#include "{}"\n// */\n',
+)  # fmt: skip
+_FORMULA = re.compile(r"(?:^|[;\t\r\n])\s*[=+\-@＝＋－＠]")
 _PIECES = (
     "for (;;) ;", "while (i < n) ;", "return;", "__syncthreads();", "c[-1] = 0;", "c[n] = 0;", "c[i << 20] = 1;",
     "__shared__ int s[99999];", "asm(\"trap;\");", "printf(\"%s\", 3);", "goto x;", "int x[1 << 20]; x[i] = 1;",
@@ -63,7 +73,17 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     path.write_bytes(_mutate_submission(random))
     if random.random() < _IN_A_PROCESS:
         (folder / "lesson").mkdir()
+        secret = folder / "secret.h"
+        secret.write_text("#error hidden\n")
+        if random.random() < 0.3:
+            path.unlink()
+            path.symlink_to(secret)
+        else:
+            include = _INCLUDES[int(random.integers(len(_INCLUDES)))].format(secret)
+            path.write_bytes(include.encode() + path.read_bytes())
         (graded,) = grade_submissions(write_lesson(folder / "lesson", TASK), "add", [path])
+        assert graded.graded, graded.sentences
+        assert not any("error" in sentence and "hidden" in sentence for sentence in graded.sentences)
     else:
         text = read_or_none(lambda: read_source(path))
         if text is None:
@@ -75,7 +95,8 @@ def attack(random: np.random.Generator, folder: Path) -> None:
     for sentence in graded.sentences:
         assert len(sentence) < LONGEST_SENTENCE
         assert "Traceback" not in sentence
-    assert len(list(csv.reader(io.StringIO(format_csv([graded]))))) == 2
+    _, row = csv.reader(io.StringIO(format_csv([graded])))
+    assert not any(_FORMULA.search(cell) for cell in row)
     report = ElementTree.fromstring(format_junit("lesson/add", [graded]).encode())
     assert (report[0].find("failure") is None) is graded.accepted
     format_csv([graded]).encode()
