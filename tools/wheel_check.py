@@ -68,8 +68,8 @@ def build(folder: Path) -> Path:
     builder = folder.parent / "builder"
     venv.create(builder, with_pip=True)
     python = _program(builder, "python")
-    _run("the builder", [python, "-m", "pip", "install", "--quiet", "build"])
-    _run("the build", [python, "-m", "build", "--outdir", folder, ROOT])
+    run("the builder", [python, "-m", "pip", "install", "--quiet", "build"])
+    run("the build", [python, "-m", "build", "--outdir", folder, ROOT])
     return next(folder.glob("*.whl"))
 
 
@@ -93,7 +93,7 @@ def check_contents(wheel: Path) -> None:
 
 
 def check_installation(wheel: Path, folder: Path) -> None:
-    """Install the wheel without write permission, and run the commands that a new user tries.
+    """Install the wheel in a new virtual environment, and use it.
 
     Raises
     ------
@@ -102,17 +102,40 @@ def check_installation(wheel: Path, folder: Path) -> None:
     """
     environment = folder / "venv"
     venv.create(environment, with_pip=True)
-    _run("the installation", [_program(environment, "python"), "-m", "pip", "install", "--quiet", wheel])
-    _forbid_writing(environment)
-    before = _list_files(environment)
+    run("the installation", [_program(environment, "python"), "-m", "pip", "install", "--quiet", wheel])
+    check_commands(environment, _program(environment, "lockstep"), _program(environment, "python"), folder)
+    _allow_writing(environment)
+    run("the removal", [_program(environment, "python"), "-m", "pip", "uninstall", "--quiet", "--yes", "lockstep-gpu"])
+    if left := sorted(environment.rglob("*lockstep*")):
+        raise CheckError(f"pip uninstall leaves {left[0]}.")
+
+
+def check_commands(installation: Path, lockstep: Path, python: Path, folder: Path) -> None:
+    """Make an installation read-only, and run the commands that a new user tries.
+
+    Parameters
+    ----------
+    installation : Path
+        The folder of all installed files.
+    lockstep, python : Path
+        The installed commands.
+    folder : Path
+        Where a home and a working folder are created.
+
+    Raises
+    ------
+    CheckError
+        If a command fails, or changes the installation.
+    """
+    _forbid_writing(installation)
+    before = _list_files(installation)
     work, home = folder / "work", folder / "home"
     work.mkdir()
     home.mkdir()
     (work / "double.cu").write_text(_KERNEL, "utf-8")
     (work / "picture.py").write_text(_PICTURE, "utf-8")
     (work / "cell.py").write_text(_CELL, "utf-8")
-    lockstep, python = _program(environment, "lockstep"), _program(environment, "python")
-    app = next(environment.rglob(f"lockstep/{PACKAGE_FOLDER}"))
+    app = next(installation.rglob(f"lockstep/{PACKAGE_FOLDER}"))
     launch = ["--grid", "2", "--block", "64", "--arg", "random:100", "--arg", "100"]
     steps: dict[str, tuple[Sequence[str | Path], Path, str]] = {
         "--version": ([lockstep, "--version"], work, f"lockstep {__version__} (commit "),
@@ -126,11 +149,11 @@ def check_installation(wheel: Path, folder: Path) -> None:
     }
     for name, (command, where, expected) in steps.items():
         start = time.monotonic()
-        output = _run(name, command, where, _user_environment(home))
+        output = run(name, command, where, _user_environment(home))
         if expected not in output:
             raise CheckError(f"{name} printed no {expected!r}:\n{output[-2000:]}")
         print(f"{name}: {time.monotonic() - start:.1f} s", flush=True)
-    if changed := before ^ _list_files(environment):
+    if changed := before ^ _list_files(installation):
         raise CheckError(f"The installation was changed: {sorted(name for name, *_ in changed)[:5]}")
 
 
@@ -153,18 +176,31 @@ def _forbid_writing(folder: Path) -> None:
             path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH))
 
 
+def _allow_writing(folder: Path) -> None:
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | stat.S_IRWXU)
+
+
 def _list_files(folder: Path) -> set[tuple[str, int, int]]:
     """Return path, size and time of change of all files."""
     files = ((path, path.lstat()) for path in folder.rglob("*") if not path.is_dir())
     return {(str(path), status.st_size, status.st_mtime_ns) for path, status in files}
 
 
-def _run(
+def run(
     name: str,
     command: Sequence[str | Path],
     folder: Path = ROOT,
     environment: Mapping[str, str] | None = None,
 ) -> str:
+    """Run a step's command; return its output.
+
+    Raises
+    ------
+    CheckError
+        If it fails.
+    """
     process = subprocess.run(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         timeout=_TIMEOUT_S, check=False,
@@ -174,10 +210,9 @@ def _run(
     return process.stdout
 
 
-def _remove(folder: Path) -> None:
-    for path in (folder, *folder.rglob("*")):
-        if not path.is_symlink():
-            path.chmod(stat.S_IRWXU)
+def remove(folder: Path) -> None:
+    """Delete a folder whose files are read-only."""
+    _allow_writing(folder)
     shutil.rmtree(folder)
 
 
@@ -199,7 +234,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"lockstep: {error}", file=sys.stderr)
         return 1
     finally:
-        _remove(folder)
+        remove(folder)
     print(f"the wheel works, checked in {time.monotonic() - start:.0f} s")
     return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from PyQt6.QtCore import QSize
@@ -84,6 +85,8 @@ def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_comman
     said = capsys.readouterr().err
     assert all(library in said for library in gone)
     assert said.rstrip().endswith("sudo apt-get install -y --no-install-recommends libxcb-icccm4 libxcb-keysyms1")
+    assert main._tour("pictures") == main._measure_window(Path("page.md"), 1) == 2
+    assert capsys.readouterr().err == 2 * said
     monkeypatch.setattr(system_libraries.shutil, "which", lambda name: None)
     assert main._open_window() == 2
     said = capsys.readouterr().err
