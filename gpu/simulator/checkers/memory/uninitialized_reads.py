@@ -23,6 +23,7 @@ Array = npt.NDArray[Any]
 _MAX_WORD_BYTES = 16
 _WRITTEN = 0xFF
 _WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_WRITTEN_WORDS = {size: np.iinfo(word).max for size, word in _WORDS.items()}
 
 
 class UninitializedChecker(Checker):
@@ -54,14 +55,13 @@ class UninitializedChecker(Checker):
         if shadow is None:
             return
         lanes, words, word = _access_words(batch, access, shadow.size)
-        view = shadow.view(_WORDS[word])
+        view, written = shadow.view(_WORDS[word]), _WRITTEN_WORDS[word]
         if access.site.action == "read" or (access.site.action == "atomic" and not _only_writes(access)):
-            written = np.iinfo(view.dtype).max
             missing = view.take(words) != written
             if missing.any():
                 self._report(batch, access, lanes[missing])
         if access.site.action != "read":
-            view[words] = np.iinfo(view.dtype).max
+            view[words] = written
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
         heap = call.memory
@@ -77,9 +77,11 @@ class UninitializedChecker(Checker):
 
     def _get_shadow(self, memory: DeviceMemory, batch: BlockBatch) -> Array | None:
         """Return a uint8 mask of the written bytes of a memory, or None if all are written."""
-        if memory not in self._shadows:
-            self._shadows[memory] = self._new_shadow(memory, batch)
-        return self._shadows[memory]
+        try:
+            return self._shadows[memory]
+        except KeyError:
+            shadow = self._shadows[memory] = self._new_shadow(memory, batch)
+            return shadow
 
     def _new_shadow(self, memory: DeviceMemory, batch: BlockBatch) -> Array | None:
         if isinstance(memory, LocalMemory):

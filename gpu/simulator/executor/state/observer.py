@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -322,12 +322,24 @@ class Observers(Observer):
     """An observer that forwards each notification to several others."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
-        self._observers = tuple(observers)
         self.outlives_faults = any(observer.outlives_faults for observer in observers)
+        self._set_observers(observers)
+
+    def _set_observers(self, observers: Sequence[Observer]) -> None:
+        """Set the observers; those that ignore a frequent notification are not called for it."""
+        self._observers = tuple(observers)
+
+        def find_handlers(name: str) -> list[Callable[..., None]]:
+            ignoring = getattr(Observer, name)
+            return [getattr(each, name) for each in observers if getattr(type(each), name) is not ignoring]
+
+        self._step_handlers, self._branch_handlers, self._access_handlers = map(
+            find_handlers, ("step", "branch", "access")
+        )
 
     def drop_after_fault(self) -> None:
         """Notify only the observers with `outlives_faults` from now on."""
-        self._observers = tuple(observer for observer in self._observers if observer.outlives_faults)
+        self._set_observers([observer for observer in self._observers if observer.outlives_faults])
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         for observer in self._observers:
@@ -342,8 +354,8 @@ class Observers(Observer):
             observer.switch(batch, part)
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
-        for observer in self._observers:
-            observer.step(batch, step, mask)
+        for handle in self._step_handlers:
+            handle(batch, step, mask)
 
     def conditional_operand(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
         for observer in self._observers:
@@ -354,12 +366,12 @@ class Observers(Observer):
             observer.advance(batch, loop, mask)
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, true_mask: LaneMask | None) -> None:
-        for observer in self._observers:
-            observer.branch(batch, position, mask, true_mask)
+        for handle in self._branch_handlers:
+            handle(batch, position, mask, true_mask)
 
     def access(self, batch: BlockBatch, access: Access) -> None:
-        for observer in self._observers:
-            observer.access(batch, access)
+        for handle in self._access_handlers:
+            handle(batch, access)
 
     def write_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
         for observer in self._observers:
