@@ -59,7 +59,9 @@ class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         # pyqtgraph ignores the size of the numbers: on a short axis they would overlap.
         lines = 1.3 if self.orientation == "left" else 0.62 * (len(format_count(max(abs(low), abs(high)))) + 2)
         min_step = lines * look().small_px * abs(high - low) / max(size, 1.0)
-        if not levels or levels[0][0] >= min_step:
+        if readable := [level for level in levels if level[0] >= min_step]:
+            return readable
+        if not levels:
             return levels
         power = 10.0 ** math.floor(math.log10(min_step))
         return [(next(step * power for step in (1, 2, 5, 10) if step * power >= min_step), 0)]

@@ -115,7 +115,8 @@ class RunCountsView(QWidget):
         """Show the counts of a run."""
         self.figure.setText(format_figure(counts.per_element(counts.moved_bytes)))
         minimum = format_figure(counts.per_element(counts.least_bytes))
-        self.unit.setText(f"bytes moved per {counts.unit}, minimum {minimum}")
+        # The number stays with its name where the line breaks.
+        self.unit.setText(f"bytes moved per {counts.unit}, minimum\N{NO-BREAK SPACE}{minimum}")
         self.cells.show_figures(list_figures(counts))
         per = [figure.name for figure in list_figures(counts) if figure.unit == counts.per_element_unit]
         self.input_label.setText(f"Input: {counts.input}. Per {counts.unit}: {', '.join(per)}.")

@@ -107,8 +107,14 @@ class CountTable:
         return max(each.sizeHint().width() for each in self.heads.values())
 
     def column_widths(self) -> list[int]:
-        """Return the minimum width of each column."""
-        return [name.sizeHint().width() for name in self.names.values()]
+        """Return the minimum width of each column: of its name, and of its total in the bold print of the first row."""
+        row = next(iter(self.heads))
+        widths = []
+        for name, caption in self.names.items():
+            total = self.cells["total", name].accessibleDescription() if ("total", name) in self.cells else ""
+            number = self.cells[row, name].fontMetrics().horizontalAdvance(total)
+            widths.append(max(caption.sizeHint().width(), number + 2 if total else 0))
+        return widths
 
     def lay_out(self, row_name_width: int, widths: Sequence[int], rows: Set[str]) -> None:
         """Show the given rows, and the columns with a width above 0."""

@@ -353,7 +353,7 @@ def test_large_values_keep_their_magnitude_in_every_theme(qtbot, make_window):
 
 
 @pytest.mark.parametrize("height", [60, 110, 400])
-@pytest.mark.parametrize("most", [0.7, 99, 13_000_000])
+@pytest.mark.parametrize("most", [0.7, 10, 99, 13_000_000])
 def test_figures_of_a_low_axis_do_not_stand_on_each_other(qtbot, make_window, most, height):
     make_window().appearance.set_text_size("lecture hall")
     plot = ArrayPlot("Input")
@@ -361,9 +361,9 @@ def test_figures_of_a_low_axis_do_not_stand_on_each_other(qtbot, make_window, mo
     plot.show()
     plot.show_outline(np.array([[0.0, 0.0], [0.0, most]]), 2)
     axis = plot.plot.getAxis("left")
-    ((spacing, _), *_) = axis.tickSpacing(0.0, most, height)
-    assert spacing / most * height >= look().small_px
-    assert spacing <= 1.05 * most, "there is a figure"
+    spacings = [spacing for spacing, _ in axis.tickSpacing(0.0, most, height)]
+    assert min(spacings) / most * height >= look().small_px
+    assert spacings[0] <= 1.05 * most, "there is a figure"
 
 
 def test_an_axis_is_painted_anew_when_its_range_changes(qtbot):

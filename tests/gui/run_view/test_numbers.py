@@ -104,7 +104,7 @@ def test_counts_stand_first_where_a_run_is_simulated(card):
     card.show_counts(COUNTS, "")
     assert card.source.text() == "counted"
     assert card.counts_view.figure.text() == "16"
-    assert card.counts_view.unit.text() == "bytes moved per element, minimum 8"
+    assert card.counts_view.unit.text() == "bytes moved per element, minimum\N{NO-BREAK SPACE}8"
     assert {name: cell.text() for name, cell in card.counts_view.cells.figures.items()} == {
         "sectors": "0.500", "wavefronts": "0.250", "conflicts": "3", "lanes": "16.0 of 32", "divergent": "25%",
         "operations": "2", "barriers": "4", "atomics": "5",

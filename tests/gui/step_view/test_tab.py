@@ -204,6 +204,24 @@ def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, open_step_tab
     assert card.text("textbook", "operations") == "15"
 
 
+def test_large_counts_are_whole_in_a_small_window(qtbot, open_step_tab):
+    window = open_step_tab("scan", "kogge-stone", n=1024, block="1024")
+    window.resize(1024, 700)
+    tab = window.page.step
+    tab.player.go_to(tab.player.end)
+    counters = tab.panes.counters
+
+    def find_elided():
+        visible = {place: cell for place, cell in counters.cells.items() if cell.isVisible()}
+        assert ("so far", "operations") in visible
+        return [place for place, cell in visible.items() if cell.text() != cell.accessibleDescription()]
+
+    for width in (1024, 1280, 1100):
+        window.resize(width, 700)
+        qtbot.waitUntil(lambda width=width: window.width() == width)
+        qtbot.waitUntil(lambda: find_elided() == [])
+
+
 @pytest.mark.parametrize(("pattern", "n"), [("convolution", "96"), ("histogram", "16"), ("softmax", "16")])
 def test_the_textbook_stands_beside_every_pattern(open_step_tab, pattern, n):
     card = open_step_tab(pattern, find_pattern(pattern).default_variant).page.step.panes.counters
