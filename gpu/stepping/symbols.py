@@ -146,6 +146,8 @@ class Symbols:
 
     def _find_earlier_symbol(self, location: tuple[int, ...], row: int, row_symbols: list[Symbol]) -> Symbol:
         """Return the symbol of an earlier cell."""
+        if location[0] > row:  # lanes that run independently may read a value that a later row shows
+            return Symbol(FUNCTION, ())
         if location[0] == row:
             return row_symbols[location[1]] if location[1] < len(row_symbols) else Symbol(FUNCTION, ())
         return self._rows[location[0]][location[1]]

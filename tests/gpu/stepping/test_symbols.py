@@ -8,7 +8,9 @@ from math import prod
 import numpy as np
 import pytest
 
+from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
+from gpu.run.pattern_run import record_pattern
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.symbols import Symbol, Symbols
 from tests.gpu.stepping.recordings import record_launch
@@ -129,3 +131,11 @@ def test_single_elements_and_several_arrays():
     assert Symbol("Π", (("a", 1 << 2), ("b", 1 << 3))).format_text() == "Π a[2], b[3]"
     assert Symbol("ƒ", ()).format_text() == "·"
     assert prod(parse_elements("Π x[1,5]")) == 5
+
+
+def test_lanes_that_run_independently_may_read_what_a_later_row_shows():
+    pattern = find_pattern("reduction")
+    params = pattern.check({"input": "ramp", "n": 64, "block": "64"})
+    recording = record_pattern(pattern, pattern.variant("volatile"), {}, params, lambda _: None, schedule="lanes:1")
+    dataflow, texts = symbols_of(recording)
+    assert [len(row) for row in texts] == [row.cells.size for row in dataflow.rows]
