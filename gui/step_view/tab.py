@@ -307,6 +307,10 @@ class StepTab(QWidget):
             return  # the program changed while this was recorded
         before = self.models if self._recorded_steppable == self.steppable else None
         moment = self.player.moment if before is not None else 0
+        if self.player.moment > models.recording.event_count:
+            # No picture may show a step of the old recording in the new one.
+            self.models = None
+            self.player.open(0, ())
         self._recorded_steppable = self.steppable
         self.request, self.models, self.followed = request, models, None
         self._describe_settings()

@@ -883,3 +883,15 @@ def test_letters_of_a_text_lead_to_bins_that_have_names(qtbot, open_step_tab):
         places = zip(lines.cell.tolist(), lines.row.tolist(), lines.column.tolist(), strict=True)
         found.append(sorted((cell, column) for cell, row, column in places if row == 0))
     assert found == [[(1, 3), (3, 0), (4, 1)], [(3, 2)]]
+
+
+def test_a_shorter_recording_with_another_picture_replaces_one_that_was_at_its_end(qtbot, open_step_tab):
+    window = open_step_tab("histogram", "written-out", of="letters")
+    tab = window.page.step
+    assert tab.panes.kinds.chosen == "Arrays"
+    tab.player.go_to_end(last=True)
+    longer = tab.player.end
+    window.choose_variant("interleaved")
+    wait_for_recording(qtbot, tab)
+    assert tab.player.end < longer
+    assert (tab.panes.kinds.chosen, tab.player.moment) == ("Flow", 0)
