@@ -134,7 +134,7 @@ def _garbage_collection_disabled() -> Iterator[None]:
 def main(argv: Sequence[str] = (), engine: str | ClusterSettings = "") -> int:
     """Open the window; `argv` may name a file and an engine, `engine` may also be a cluster. Return the exit status."""
     parser = argparse.ArgumentParser(prog="lockstep", description="See how parallel algorithms run on a GPU.")
-    parser.add_argument("file", nargs="?", type=Path, help="a file to open: an image, a kernel, a program")
+    parser.add_argument("file", nargs="?", type=Path, help="a file to open: an image, a kernel, a program, a sequence")
     parser.add_argument("--engine", choices=("auto", "cuda", "simulator", "null"), default="")
     options = parser.parse_args(list(argv))
     _reset_interrupt_handler()

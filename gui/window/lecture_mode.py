@@ -58,7 +58,7 @@ class LectureMode(QObject):
             self._restore_window()
         elif tab is not None and tab.models is not None:
             self._was_full_screen = self._window.isFullScreen()
-            self._begin_lecture(tab)
+            self._begin_lecture(tab, fill_screen=True)
         else:
             self._set_full_screen(not window.isFullScreen())
 
@@ -68,14 +68,15 @@ class LectureMode(QObject):
         state = self._window.windowState()
         self._window.setWindowState(state | full_screen if on else state & ~full_screen)
 
-    def _begin_lecture(self, tab: StepTab) -> None:
+    def _begin_lecture(self, tab: StepTab, *, fill_screen: bool) -> None:
         over = self._window.centralWidget()
         assert over is not None
         tab.settings.hide()
         self.view = LectureView(tab, over, self._lesson_pane if self._lesson_pane.isVisible() else None)
         self.view.ended.connect(self._on_lecture_ended)
         self.view.resized.connect(self._scale_text)
-        self._set_full_screen(True)
+        if fill_screen:
+            self._set_full_screen(True)
         self.view.begin()
 
     def keep_open(self) -> None:
@@ -97,7 +98,7 @@ class LectureMode(QObject):
             return
         if self._is_suspended:
             self._is_suspended = False
-            self._begin_lecture(tab)
+            self._begin_lecture(tab, fill_screen=False)  # unless the user has left it, the screen is still full
         if self.view is not None:
             self.view.show_tab(tab, hint)
 

@@ -105,10 +105,14 @@ from gui.window.main_window import MainWindow
 
 def look():
     window = next(each for each in QApplication.topLevelWidgets() if isinstance(each, MainWindow))
-    if window.user_file.visible_page is None:
+    page, sequences = window.user_file.visible_page, window.sequences
+    if page is None and (sequences.path is None or sequences.is_opening):
         return
     timer.stop()
-    print(type(window.user_file.visible_page).__name__, window.user_file.visible_page.path.name)
+    if page is not None:
+        print(type(page).__name__, page.path.name)
+    else:
+        print(sequences.path.name, window.page.variant.name, window.page.step.player.moment)
     window.close()
 
 if __name__ == "__main__":
@@ -132,3 +136,17 @@ def test_a_script_on_the_command_line_is_opened_on_its_page(tmp_path):
         timeout=60,
     )
     assert done.stdout == "ProgramPage script.py\n", done.stderr
+
+
+def test_a_sequence_on_the_command_line_shows_its_first_moment(tmp_path):
+    opens, sequence = tmp_path / "opens.py", tmp_path / "own.sequence"
+    opens.write_text(OPENS)
+    sequence.write_text('title = "Own"\n[[moment]]\ntitle = "M"\npattern = "scan"\nvariant = "naive"\nstep = 7\n')
+    done = subprocess.run(
+        [sys.executable, str(opens), str(sequence)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "own.sequence naive 7\n", done.stderr

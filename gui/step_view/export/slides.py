@@ -147,7 +147,7 @@ class SlideWriter(QObject):
     def _encode(self, image: QImage) -> None:
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        image.save(buffer, "PNG")  # type: ignore[call-overload]
+        image.save(buffer, "PNG")
         with suppress(RuntimeError):  # the tab may have been deleted in the meantime
             self._encoded.emit(buffer.data().data())
 

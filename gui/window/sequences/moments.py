@@ -178,6 +178,7 @@ class MomentDisplay(QObject):
             self._pending = None
             page.show_example(Preset(moment.title, "", params))
             self._lecturing.suspend()
+            page.setFocus()  # a field of the tab would take the key of the next moment as text
             self.shown.emit(moment, "")
             return
         tab = page.step

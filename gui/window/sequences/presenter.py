@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from PyQt6.QtCore import QDateTime, QElapsedTimer, QLocale, QRect, Qt
 from PyQt6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QShowEvent, QTextBlockFormat, QTextCursor
@@ -87,7 +88,7 @@ class PresenterWindow(Ground):
         self.message = ElidedLabel("muted", "Message")
         page.addWidget(self.message)
         page.addLayout(self._make_foot())
-        self._keys = ViewKeys(self, {key: lambda key=key: press_key(key) for key in FORWARDED_KEYS})
+        self._keys = ViewKeys(self, {key: partial(press_key, key) for key in FORWARDED_KEYS})
         player.changed.connect(self._show_sequence)
         player.message_changed.connect(self.message.show_text)
         self._show_sequence()
