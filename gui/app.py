@@ -31,12 +31,17 @@ _PAGES_MS = 10_000
 """Time after which the window has created its pages."""
 
 
+_created: list[QApplication] = []
+"""Keeps the application until the process ends: with it, Qt would delete widgets that Python still refers to."""
+
+
 def application(argv: Sequence[str] = ("lockstep",)) -> QApplication:
     """Return the application, which is created on first use."""
     app = QApplication.instance()
     if isinstance(app, QApplication):
         return app
     app = QApplication(list(argv))
+    _created.append(app)
     app.setApplicationName("Lockstep")
     app.setApplicationDisplayName("Lockstep")
     app.setOrganizationName("Lockstep")
