@@ -48,13 +48,18 @@ def find_sections(path: Path, name: str) -> list[ResultSection]:
     Raises
     ------
     InputError
-        There is no such section; the message lists the names.
+        There are no results, or no such section; the message lists the names.
     """
     known = sections.load_sections(data_folder(path))
+    if not known:
+        raise InputError(
+            f"There are no benchmark results in {data_folder(path)}.",
+            advice="A checkout of Lockstep has those of docs/benchmarks.md; --document names another page.",
+        )
     wanted = name.strip().lower()
     exact = [section for section in known if section.name.lower() == wanted]
     found = exact or [section for section in known if wanted in section.name.lower()]
     if not found:
-        names = ", ".join(section.name for section in known) or "none"
+        names = ", ".join(section.name for section in known)
         raise InputError(f"There are no benchmark results named {name!r}. Choose one of: {names}.")
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from gpu.base.errors import InputError
@@ -149,3 +151,10 @@ def test_the_command_writes_the_page_from_its_data_files(tmp_path):
     assert document.read_text("utf-8") == written
     write_page(document)
     assert document.read_text("utf-8") == written
+
+
+def test_without_results_it_says_where_they_would_be(tmp_path):
+    """As in an installed package, which has no docs/."""
+    with pytest.raises(InputError, match=re.escape(f"no benchmark results in {tmp_path / 'page'}")) as raised:
+        find_sections(tmp_path / "page.md", "")
+    assert "--document" in raised.value.advice
