@@ -15,7 +15,7 @@ run setup test sweep tour bench packages:
 
 # Build the package, install it in a new environment and use it there; ARGS="--keep dist" keeps it for a release.
 wheel:
-	@python=$$(sh tools/find_python.sh) && "$$python" -m tools.wheel_check $(ARGS)
+	@python=$$(sh tools/find_python.sh) && "$$python" -m tools.installation.wheel_check $(ARGS)
 
 gpu-test:
 	$(SETUP) test -m gpu --require-gpu $(ARGS)

@@ -1,1 +1,1 @@
-"""What `tools.setup` installs for this machine."""
+"""Installation of dependencies, and of Lockstep as a package or a bundle."""

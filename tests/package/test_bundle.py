@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests import needs
-from tools import bundle
-from tools.wheel_check import CheckError
+from tools.installation import bundle
+from tools.installation.wheel_check import CheckError
 
 
 @pytest.mark.parametrize("base", ["/usr", "/usr/local"])

@@ -10,7 +10,7 @@ import pytest
 
 from gpu import __version__
 from gpu.base.paths import ROOT
-from tools import wheel_check
+from tools.installation import wheel_check
 
 
 def run(*words, cwd):

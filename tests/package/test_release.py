@@ -26,7 +26,10 @@ def test_the_citation_is_of_the_last_release():
 
 def test_the_release_is_of_the_checked_package():
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
-    commands = ["= \"v$(python -c 'import gpu; print(gpu.__version__)')\"", "tools.wheel_check --keep dist"]
+    commands = [
+        "= \"v$(python -c 'import gpu; print(gpu.__version__)')\"",
+        "tools.installation.wheel_check --keep dist",
+    ]
     steps = [*commands, "attest-build-provenance", "gh release create"]
     assert [text.index(step) for step in steps] == sorted(text.index(step) for step in steps)
 

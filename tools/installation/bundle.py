@@ -1,4 +1,4 @@
-"""Build a folder for Linux that contains Python, Lockstep and its packages, and check it: python -m tools.bundle DIST.
+"""Build a folder for Linux with Python, Lockstep and its packages, and check it: python -m tools.installation.bundle DIST.
 
 The running Python is copied, so it must be in a folder of its own, such as pyenv's or that of GitHub's runners. The
 bundle runs on systems whose C library is not older than this one's.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from gpu import __version__
 from gpu.base.paths import ROOT
-from tools.wheel_check import CheckError, build, check_commands, remove, run
+from tools.installation.wheel_check import CheckError, build, check_commands, remove, run
 
 NAME = f"lockstep-{__version__}-linux-{platform.machine()}"
 _PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -98,7 +98,9 @@ def check_archive(archive: Path, folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build and check the bundle; return 0 if all steps succeed."""
-    parser = argparse.ArgumentParser(prog="python -m tools.bundle", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.installation.bundle", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("dist", metavar="DIST", type=Path, help="folder of the archive")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="lockstep-bundle-"))

@@ -1,6 +1,6 @@
 """Build the wheel, install it read-only in a new virtual environment, and use it from another folder with a new home.
 
-    python -m tools.wheel_check [--keep DIST]
+    python -m tools.installation.wheel_check [--keep DIST]
 
 With --keep, the source archive and the wheel are copied to that folder, for a release. pip downloads the dependencies.
 """
@@ -218,7 +218,9 @@ def remove(folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build and check the wheel; return 0 if all steps succeed."""
-    parser = argparse.ArgumentParser(prog="python -m tools.wheel_check", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.installation.wheel_check", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--keep", metavar="DIST", type=Path, help="copy the source archive and the wheel there")
     options = parser.parse_args(arguments)
     folder = Path(tempfile.mkdtemp(prefix="lockstep-wheel-"))
