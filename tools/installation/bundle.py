@@ -1,4 +1,6 @@
-"""Build a folder for Linux with Python, Lockstep and its packages, and check it: python -m tools.installation.bundle DIST.
+"""Build a folder for Linux with Python, Lockstep and its packages, and check it.
+
+    python -m tools.installation.bundle DIST
 
 The running Python is copied, so it must be in a folder of its own, such as pyenv's or that of GitHub's runners. The
 bundle runs on systems whose C library is not older than this one's.
