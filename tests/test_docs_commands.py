@@ -199,6 +199,9 @@ def write_files(folder: Path, words: list[str]) -> None:
         (folder / "src" / "main.cu").write_text(PROGRAM)
         (folder / "tests" / "kernels.cu").write_text(KERNEL)
         (folder / "lockstep-baseline.json").write_text('{"version": 1, "findings": []}')
+    for word in words:
+        if word.endswith(".sequence"):  # the window's stand-in takes any file
+            (folder / word).touch()
     lesson = folder / "my-lessons" / "turning"
     lesson.mkdir(parents=True)
     guide = (DOCS / "lessons.md").read_text("utf-8")

@@ -149,7 +149,8 @@ def format_junit(report: CheckReport) -> bytes:
     suite.set("failures", str(failures))
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
     ElementTree.indent(suite)
-    return ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n"
+    tree: str = ElementTree.tostring(suite, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{tree}\n'.encode()
 
 
 def _printable(text: str) -> str:

@@ -18,7 +18,7 @@ from gui.window.sequences.player import SequencePlayer
 
 FORWARDED_KEYS = (
     *("Space", "Right", "Left", "Shift+Right", "Shift+Left", "PgDown", "PgUp", "Home", "End"),
-    *("B", ".", "C", "T", "L", "P", "S"),
+    *("B", ".", "C", "T", "L", "P", "S", "U"),
 )
 """Keys that act on the lecture's window."""
 _CLOCK_MS = 500
