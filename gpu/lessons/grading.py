@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,9 @@ from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 
 _THOROUGH_SIZE = 65
 """Largest size for which every kind of input is tried; for larger sizes only `_EFFECTIVE_KINDS` kinds."""
-_EFFECTIVE_KINDS = ("random", "only the last", "highest")
+_EFFECTIVE_KINDS = ("random", "only the last", "highest", "large")
+_TRIAL_COUNT = 4
+"""Values of `trial` in the lesson's expressions, from 0."""
 _TIME_LIMIT_S = 20.0
 """Seconds after which a launch is stopped if it has not reached its loop limit; results do not depend on time."""
 _SCHEDULE_KINDS = (("lanes", 128), ("shuffle", 512), ("cached", 512))
@@ -117,13 +120,16 @@ def record_failure(lesson: Lesson, task: Task, text: str, judgment: Judgment) ->
 def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]:
     """Yield a task's inputs, the smallest first, then those in other schedules."""
     hidden = zlib.crc32(f"{task.name} {seed}".encode())
-    for n in task.sizes:
-        for kind in task.kinds:
+    trials = _TRIAL_COUNT if stage.has_trials else 1
+    for size_number, n in enumerate(task.sizes):
+        for kind_number, kind in enumerate(task.kinds):
             if n > _THOROUGH_SIZE and kind not in _EFFECTIVE_KINDS:
                 continue
-            yield GradingCase(n, kind, hidden)
             if kind == RANDOM_KIND:
-                yield GradingCase(n, kind, hidden + 1)
+                yield GradingCase(n, kind, hidden)
+                yield GradingCase(n, kind, hidden + 1, trial=1 % trials)
+            else:
+                yield GradingCase(n, kind, hidden, trial=(size_number + kind_number) % trials)
     for number in range(task.schedule_count):
         kind, most = _SCHEDULE_KINDS[number % len(_SCHEDULE_KINDS)]
         small = [n for n in task.sizes if stage.count_threads(n) <= most] or list(task.sizes[:1])
@@ -140,6 +146,7 @@ class _Grader:
         self._reference = reference_solution(lesson, task)
         self._runs = 0
         self._worst_limits: dict[str, CounterLimit] = {}
+        self._seen: set[tuple[int, int, str, bytes]] = set()
 
     def grade(self) -> Judgment:
         engine, reference_engine = (
@@ -179,17 +186,19 @@ class _Grader:
     ) -> Judgment | None:
         """Run one case; return a judgment if it fails."""
         before = self._stage.generate_inputs(case, types)
+        if not self._is_new(before, case):
+            return None
         variables.restore()
         counters = Counters()
         engine.findings.clear()
         engine.schedule = case.schedule
-        counted = bool(self._task.limits) and case.schedule == ROUND_ROBIN and case.kind == RANDOM_KIND
+        counted = bool(self._task.limits) and case == GradingCase(case.n, seed=case.seed)
         engine.extra_observers = (counters,) if counted else ()
         self._runs += 1
         after: Mapping[str, Array] | None = None
         try:
             with limit_resources(None):
-                after = self._stage.run(engine, before, case.n)
+                after = self._stage.run(engine, before, case)
         except LaunchError as error:
             if not error.kind:
                 return self._describe_unrunnable(error)
@@ -200,18 +209,27 @@ class _Grader:
         expected = self._expected_results(reference_engine, before, case)
         wrong = self._find_wrong_element(after, expected) if after is not None else None
         if engine.findings or wrong is not None or after is None:
-            return self._describe_failure(engine.findings, wrong, case, ended=after is None)
+            judgment = self._describe_failure(engine.findings, wrong, case, ended=after is None)
+            return replace(judgment, input=self._stage.describe_input(before, case))
         if counted:
             self._record_limits(counters, case.n)
         return None
+
+    def _is_new(self, inputs: Mapping[str, Array], case: GradingCase) -> bool:
+        """Return whether no earlier case of this size, trial and schedule has the same inputs."""
+        digest = hashlib.sha256(b"".join(values.tobytes() for values in inputs.values())).digest()
+        key = (case.n, case.trial, case.schedule, digest)
+        is_new = key not in self._seen
+        self._seen.add(key)
+        return is_new
 
     def _expected_results(
         self, reference_engine: CheckingEngine, before: Mapping[str, Array], case: GradingCase
     ) -> dict[str, Array]:
         if self._stage.expectations:
-            return self._stage.compute_expected(before, case.n)
+            return self._stage.compute_expected(before, case)
         try:
-            after = self._stage.run(reference_engine, before, case.n)
+            after = self._stage.run(reference_engine, before, case)
         except LaunchError as error:
             raise InputError(f"The reference solution of {self._task.name} fails: {error.message}") from None
         return {name: after[name] for name in self._stage.outputs}
@@ -259,8 +277,8 @@ class _Grader:
         )
         check = Check(input=f"n up to {max(self._task.sizes)}", orders=orders)
         if exceeded:
-            words = f"right, but over a limit: {exceeded[0].counter.replace('_', ' ')}"
-            verdict = Verdict("flawed", words, f"The result is right; {exceeded[0]}.")
+            words = f"✗ not accepted: right, but over a limit: {exceeded[0].counter.replace('_', ' ')}"
+            verdict = Verdict("flawed", words, f"The result is right. {exceeded[0]}.")
             case = GradingCase(exceeded[0].n, seed=zlib.crc32(f"{self._task.name} {self._seed}".encode()))
             return Judgment(self._task.name, False, verdict, check, case, None, limits, self._runs)
         verdict = decide_verdict(True, edited=True, check=check)
@@ -283,7 +301,7 @@ class _Grader:
         self, findings: Sequence[Finding], wrong: WrongElement | None, case: GradingCase, *, ended: bool
     ) -> Judgment:
         mistakes = collect_mistakes(findings, self._stage.file)
-        differing = (case.schedule,) if case.schedule != ROUND_ROBIN else ()
+        differing = (case.schedule,) if case.schedule != ROUND_ROBIN and wrong is not None else ()
         check = Check(
             mistakes=mistakes,
             diagnostics=build_diagnostics(findings, self._text, Path(self._stage.file)),
@@ -292,8 +310,11 @@ class _Grader:
             differing=differing,
         )
         verdict = decide_verdict(wrong is None and not ended, edited=True, check=check)
-        if wrong is not None and mistakes and not ended:
-            verdict = Verdict("wrong", f"✗ wrong: {describe_mistakes(mistakes)}", verdict.sentence)
+        if verdict.kind == "flawed":
+            words = f"✗ not accepted: correct on this input only by luck; {describe_mistakes(mistakes)}"
+            verdict = replace(verdict, words=words)
+        elif wrong is not None and not mistakes:
+            verdict = replace(verdict, sentence=f"For this input, {wrong}.")
         return Judgment(self._task.name, False, verdict, check, case, wrong, runs=self._runs)
 
     def _describe_unrunnable(self, error: KernelError | InputError, case: GradingCase | None = None) -> Judgment:

@@ -17,14 +17,15 @@ from gpu.files.toml import TomlError, format_value, parse
 from gpu.lessons.expressions import MAX_ELEMENTS
 from gpu.lessons.lesson import TABS, Lesson, LessonStep, Place, PlannedMistake, Question, Scene, Task
 from gpu.lessons.question_kinds import QUESTION_KINDS as QUESTIONS
-from gpu.lessons.stage import INPUT_KINDS, Stage, StageArray, StageLaunch
+from gpu.lessons.stage import Stage, StageLaunch
+from gpu.lessons.stage_arrays import INPUT_KINDS, StageArray
 from gpu.patterns import all_patterns
 
 LESSON_FILE = "lesson.md"
 LIBRARY = ASSETS / "lessons"
 
 TASK_KINDS = ("gap", "repair", "order", "rewrite")
-DEFAULT_SIZES = (1, 2, 5, 31, 32, 33, 64, 100, 255, 256, 257, 1000, 1024)
+DEFAULT_SIZES = (1, 2, 5, 31, 32, 33, 64, 100, 255, 256, 257, 1000, 1024, 2050)
 """Default sizes of a task."""
 DEFAULT_SCHEDULE_COUNT = 4
 LIMIT_COUNTERS = (

@@ -138,7 +138,7 @@ def record_stage(stage: Stage, text: str, case: GradingCase, *, for_display: boo
             case, stage.find_types(engine.build_simulated_module(stage.file)), for_display=for_display
         )
         try:
-            stage.run(engine, before, case.n)
+            stage.run(engine, before, case)
         except LaunchError as error:
             if not engine.has_launches:
                 raise

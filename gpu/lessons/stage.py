@@ -12,57 +12,23 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import InputError
-from gpu.declaration.value_changes import make_equal, make_negative, sort_ascending, sort_descending
 from gpu.engines.base import Buffer
 from gpu.engines.simulator import SimulatorEngine
 from gpu.kernel.arguments import dtype_of
 from gpu.lessons.expressions import MAX_ELEMENTS, Array, evaluate, evaluate_integer, evaluate_number
-from gpu.messages.judgments import RANDOM_KIND, GradingCase
+from gpu.lessons.stage_arrays import MARGIN, StageArray, find_range, generate_array
+from gpu.messages.judgments import GradingCase, format_number
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
-
-INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "rising",
-               "negative", "alternating")  # fmt: skip
-"""Kinds of generated inputs: random, and special cases that reveal common mistakes."""
 
 _MAX_THREADS = 1 << 22
 """Most threads of a launch, so that a lesson is recorded and graded in seconds."""
 _MAX_VARIABLE_BYTES = 64 << 20
 """Most bytes of a kernel file's variables."""
 
-_ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low>[^.]+?)\.\.(?P<high>[^=]+?))?"
-                    r"(?:\s*=\s*(?P<fill>.+))?")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class StageArray:
-    """Array argument of a kernel.
-
-    Parameters
-    ----------
-    use : {"in", "inout", "out"}
-        Whether it is initialized before the launch and checked after it.
-    size : str
-        Number of elements, as an expression.
-    low, high : str
-        Range of generated values, as expressions; "" for the default.
-    fill : str
-        Initial content, as an expression; "" for random values, or for an uninitialized output.
-    """
-
-    use: str
-    size: str
-    low: str = ""
-    high: str = ""
-    fill: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> StageArray | None:
-        """Parse "in n", "in n of 0..9", "out 1 = 0" or "inout n"; return None if the text is not an array."""
-        match = _ARRAY.fullmatch(text.strip())
-        if match is None:
-            return None
-        return cls(match["use"], match["size"].strip(), match["low"] or "", match["high"] or "", match["fill"] or "")
+_MAX_SHOWN_VALUES = 9
+"""Longest array of a failing input that is shown."""
+_TRIAL = re.compile(r"\btrial\b")
 
 
 @dataclass(frozen=True)
@@ -111,9 +77,17 @@ class Stage:
         """Arrays that are checked: those with an expectation, otherwise all that are written."""
         return tuple(self.expectations) or tuple(name for name, array in self.arrays.items() if array.use != "in")
 
-    def evaluate_names(self, n: int) -> dict[str, Any]:
-        """Return the names for expressions of sizes and launches: `n` and those in `let`."""
-        names: dict[str, Any] = {"n": n}
+    @property
+    def has_trials(self) -> bool:
+        """Whether any expression uses `trial`."""
+        launched = [text for each in self.launches for text in (*each.grid, *each.block, *each.arguments, each.shared)]
+        sizes = [text for each in self.arrays.values() for text in (each.size, each.low, each.high, each.fill)]
+        texts = [*launched, *sizes, *self.named_expressions.values(), *self.constants.values()]
+        return any(isinstance(text, str) and _TRIAL.search(text) for text in texts)
+
+    def evaluate_names(self, n: int, trial: int = 0) -> dict[str, Any]:
+        """Return the names for expressions of sizes and launches: `n`, `trial` and those in `let`."""
+        names: dict[str, Any] = {"n": n, "trial": trial}
         for name, text in self.named_expressions.items():
             names[name] = evaluate(text, names)
         return names
@@ -136,72 +110,71 @@ class Stage:
         InputError
             If an expression cannot be computed.
         """
-        names = self.evaluate_names(case.n)
+        if case.kind != "large":
+            return self._generate_values(case, types, for_display=for_display)
+        bits = max((np.iinfo(dtype).bits for dtype in types.values() if dtype.kind in "iu"), default=0)
+        for spare in range(0 if self.expectations else MARGIN, max(2 * bits, MARGIN + 1)):
+            values = self._generate_values(case, types, spare=spare)
+            if self._fits(values, case, types):
+                break
+        return values
+
+    def _generate_values(
+        self, case: GradingCase, types: Mapping[str, np.dtype[Any]], *, for_display: bool = False, spare: int = 0
+    ) -> dict[str, Array]:
+        names = self.evaluate_names(case.n, case.trial)
         values: dict[str, Array] = {}
         for name, array in self.arrays.items():
             if array.use == "out" and not array.fill:
                 continue
-            values[name] = self._generate_array(
-                name, array, case, types[name], {**names, **values}, for_display=for_display
-            )
+            scope = {**names, **values}
+            size = self._evaluate_size(name, array, scope)
+            if array.fill:
+                filled = np.broadcast_to(np.asarray(evaluate(array.fill, scope)).reshape(-1), (size,))
+                values[name] = filled.astype(types[name])
+                continue
+            low, high = find_range(name, array, types[name], scope, case.kind, for_display=for_display, spare=spare)
+            generator = np.random.default_rng([zlib.crc32(name.encode()), case.seed, size])
+            values[name] = generate_array(generator, size, low, high, case.kind, array, types[name])
         for name, text in self.constants.items():
             values[name] = np.atleast_1d(np.asarray(evaluate(text, {**names, **values}))).astype(types[name])
         return values
 
-    def _generate_array(
-        self,
-        name: str,
-        array: StageArray,
-        case: GradingCase,
-        dtype: np.dtype[Any],
-        names: Mapping[str, Any],
-        *,
-        for_display: bool,
-    ) -> Array:
-        size = self._evaluate_size(name, array, names)
-        if array.fill:
-            return np.broadcast_to(np.asarray(evaluate(array.fill, names)).reshape(-1), (size,)).astype(dtype)
-        low = evaluate_number(array.low, names) if array.low else 1.0 if for_display else -50.0
-        high = evaluate_number(array.high, names) if array.high else 9.0 if for_display else 50.0
-        if dtype.kind == "u":
-            low = max(low, 0.0)
-        _check_range(name, low, high, dtype)
-        generator = np.random.default_rng([zlib.crc32(name.encode()), case.seed, size])
-        # Sums of integers are exact in float32 in any order.
-        values = generator.integers(int(np.ceil(low)), int(high), size, endpoint=True).astype(np.float64)
-        match case.kind:
-            case "equal":
-                values = make_equal(values)
-            case "lowest":
-                values[:] = low
-            case "highest":
-                values[:] = high
-            case "only the last" | "only the first":
-                index = -1 if case.kind == "only the last" else 0
-                values[:] = min(max(low, 0.0), high)
-                values[index:][:1] = high
-            case "falling":
-                values = sort_descending(values)
-            case "rising":
-                values = sort_ascending(values)
-            case "negative":
-                values = make_negative(values)
-            case "alternating":
-                values = np.where(np.arange(size) % 2 == 0, low, high)
-        return values.clip(min(low, high), high).astype(dtype)
-
-    def compute_expected(self, before: Mapping[str, Array], n: int) -> dict[str, Array]:
-        """Return the expected contents of arrays, computed from the initial ones; empty without expectations."""
-        names = {**self.evaluate_names(n), **{name: values.copy() for name, values in before.items()}}
+    def _fits(self, values: Mapping[str, Array], case: GradingCase, types: Mapping[str, np.dtype[Any]]) -> bool:
+        """Return whether integer results, and sums of their terms' magnitudes, fit in their types."""
+        # Arrays with a declared range or a fill may be indices, which must be integers.
         exact = {
-            name: value.astype(np.int64 if value.dtype.kind in "iub" else np.float64)
-            if isinstance(value, np.ndarray)
-            else value
-            for name, value in names.items()
+            name: each.astype(np.float64 if each.dtype.kind == "f" or self._is_free(name) else np.int64)
+            for name, each in values.items()
         }
-        return {name: np.asarray(evaluate(text, exact)).reshape(-1) for name, text in self.expectations.items()}
+        magnitudes = {name: np.abs(each) if self._is_free(name) else each for name, each in exact.items()}
+        try:
+            return all(
+                np.abs(result).max(initial=0) <= np.iinfo(types[name]).max
+                for inputs in (exact, magnitudes)
+                for name, result in self._evaluate_expectations(inputs, case).items()
+                if types[name].kind in "iu"
+            )
+        except InputError:  # such as an index outside an array
+            return False
 
-    def run(self, engine: SimulatorEngine, before: Mapping[str, Array], n: int) -> dict[str, Array]:
+    def _is_free(self, name: str) -> bool:
+        """Return whether an array's values are generated without a declared range."""
+        return name in self.arrays and not (self.arrays[name].low or self.arrays[name].fill)
+
+    def compute_expected(self, before: Mapping[str, Array], case: GradingCase) -> dict[str, Array]:
+        """Return the expected contents of arrays, computed from the initial ones; empty without expectations."""
+        exact = {
+            name: values.astype(np.int64 if values.dtype.kind in "iub" else np.float64)
+            for name, values in before.items()
+        }
+        return self._evaluate_expectations(exact, case)
+
+    def _evaluate_expectations(self, inputs: Mapping[str, Array], case: GradingCase) -> dict[str, Array]:
+        names = {**self.evaluate_names(case.n, case.trial), **inputs}
+        return {name: np.asarray(evaluate(text, names)).reshape(-1) for name, text in self.expectations.items()}
+
+    def run(self, engine: SimulatorEngine, before: Mapping[str, Array], case: GradingCase) -> dict[str, Array]:
         """Build the file with an engine, launch it, and return the final contents of all arrays.
 
         Raises
@@ -213,7 +186,7 @@ class Stage:
         """
         module: Any = engine.build(self.file)
         plain = engine.build_simulated_module(self.file)
-        names, types = self.evaluate_names(n), self.find_types(plain)
+        names, types = self.evaluate_names(case.n, case.trial), self.find_types(plain)
         for name in self.constants:
             module.set_constant(name, before[name])
         buffers: dict[str, Buffer] = {}
@@ -236,6 +209,16 @@ class Stage:
                 raise InputError(f"{launch.kernel} is launched with more than {_MAX_THREADS:,} threads.")
             engine.launch(kernel, grid, block, *arguments, shared_bytes=evaluate_integer(launch.shared, names))
         return {name: engine.download(buffer) for name, buffer in buffers.items()}
+
+    def describe_input(self, before: Mapping[str, Array], case: GradingCase) -> str:
+        """Return the launch's extents and, if they are short, the initial arrays and constants, as text."""
+        names = self.evaluate_names(case.n, case.trial)
+        extents = (_evaluate_extents(extent, names) for extent in (self.launches[0].grid, self.launches[0].block))
+        parts = [f"{name} {_format_extents(each)}" for name, each in zip(("grid", "block"), extents, strict=True)]
+        for name, values in before.items():
+            if values.size <= _MAX_SHOWN_VALUES:
+                parts.append(f"{name} = [{', '.join(format_number(float(value)) for value in values)}]")
+        return "; ".join(parts)
 
     def count_threads(self, n: int) -> int:
         """Return the number of threads of the largest launch."""
@@ -291,15 +274,10 @@ def _evaluate_argument(
     return number
 
 
-def _check_range(name: str, low: float, high: float, dtype: np.dtype[Any]) -> None:
-    """Raise InputError if numbers from `low` to `high` cannot be generated exactly in an array's type."""
-    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
-    first, last = (-(2**53), 2**53) if limits is None else (max(limits.min, -(2**53)), min(limits.max, 2**53))
-    if not (first <= low and high <= last and np.ceil(low) <= int(high)):
-        raise InputError(
-            f"The array {name!r} of {dtype.name} has no integers from {low:g} to {high:g}: "
-            f"write LOW..HIGH, within {first}..{last}."
-        )
+def _format_extents(extents: tuple[int, int, int]) -> str:
+    """Format extents without trailing ones: "64", "8 x 4"."""
+    count = max((number for number, extent in enumerate(extents, 1) if extent > 1), default=1)
+    return " x ".join(str(extent) for extent in extents[:count])
 
 
 def _find_element_type(type: Type) -> np.dtype[Any]:

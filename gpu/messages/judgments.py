@@ -14,12 +14,26 @@ _MAX_FINDINGS = 3
 
 @dataclass(frozen=True)
 class GradingCase:
-    """Input and schedule of a test: the size, how the input is generated, the random seed, and the schedule."""
+    """Input and schedule of a test.
+
+    Parameters
+    ----------
+    n : int
+        Size of the input.
+    kind : str
+        How the input is generated, one of `gpu.lessons.stage_arrays.INPUT_KINDS`.
+    seed : int
+        Random seed.
+    schedule : str
+    trial : int
+        Value of `trial` in the lesson's expressions: varies blocks, grids and other parameters. 0 in scenes.
+    """
 
     n: int
     kind: str = RANDOM_KIND
     seed: int = 0
     schedule: str = "round-robin"
+    trial: int = 0
 
     def __str__(self) -> str:
         order = "" if self.schedule == "round-robin" else f", schedule {self.schedule}"
@@ -38,8 +52,9 @@ class WrongElement:
 
     def __str__(self) -> str:
         if self.unwritten:
-            return f"no thread writes {self.array}[{self.index}], which should be {self.expected:.6g}"
-        return f"{self.array}[{self.index}] is {self.got:.6g}, but should be {self.expected:.6g}"
+            return f"no thread writes {self.array}[{self.index}], which should be {format_number(self.expected)}"
+        got, expected = format_number(self.got), format_number(self.expected)
+        return f"{self.array}[{self.index}] is {got}, but should be {expected}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +73,8 @@ class CounterLimit:
     def __str__(self) -> str:
         counter = self.counter.replace("_", " ")
         counter = counter[:1].upper() + counter[1:]
-        return f"{counter}: {self.counted:g} at n = {self.n:,}; the limit is {self.most:g}"
+        mark = "✓" if self.is_met else "✗"
+        return f"{mark} {counter}: {self.counted:g} at n = {self.n:,}; the limit is {self.most:g}"
 
 
 @dataclass(frozen=True)
@@ -82,6 +98,8 @@ class Judgment:
         How many times the submission was run.
     failure : str
         Why it could not be run: it does not compile or has another signature; "" if it could.
+    input : str
+        Launch of the failing case and, if they are short, its arrays; "" if no case fails.
     """
 
     task: str
@@ -93,6 +111,7 @@ class Judgment:
     limits: tuple[CounterLimit, ...] = ()
     runs: int = 0
     failure: str = ""
+    input: str = ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -106,6 +125,8 @@ class Judgment:
             sentences.append(self.failure)
         if self.case is not None:
             sentences.append(f"The smallest input that fails: {self.case}.")
+        if self.input:
+            sentences.append(f"Input: {self.input}.")
         if self.wrong is not None:
             sentences.append(f"For it, {self.wrong}.")
         lines_by_message: dict[str, list[int]] = {}
@@ -116,6 +137,11 @@ class Judgment:
             sentences.append(f"{format_lines(sorted(set(lines))).capitalize()}: {message}")
         sentences += [f"{limit}." for limit in self.limits]
         return tuple(dict.fromkeys(sentences))
+
+
+def format_number(value: float) -> str:
+    """Format an integer with all digits, and any other number with six."""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else f"{value:.6g}"
 
 
 def _capitalize_verdict(text: str) -> str:

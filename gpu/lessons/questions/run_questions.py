@@ -205,7 +205,7 @@ def model_stage(stage: Stage, text: str, case: GradingCase, gpu: str, *, nvcc: b
     with closing(ModelingEngine(description, nvcc=nvcc)) as engine:
         engine.sources = {stage.file: text}
         stage.run(
-            engine, stage.generate_inputs(case, stage.find_types(engine.build_simulated_module(stage.file))), case.n
+            engine, stage.generate_inputs(case, stage.find_types(engine.build_simulated_module(stage.file))), case
         )
         return ModeledRun(description, tuple(engine.launches), engine.source, engine.all_executed)
 
@@ -222,7 +222,7 @@ def _run_scene(lesson: Lesson, recorded_scene: RecordedScene, schedule: str) -> 
                 before = stage.generate_inputs(
                     case, stage.find_types(engine.build_simulated_module(stage.file)), for_display=True
                 )
-                after = stage.run(engine, before, case.n)
+                after = stage.run(engine, before, case)
                 return {name: after[name] for name in stage.outputs}
             pattern = find_pattern(recorded_scene.scene.pattern)
             params = pattern.check(complete_parameters(recorded_scene.scene, recorded_scene.parameters))

@@ -1,0 +1,148 @@
+"""Arrays of a lesson's kernel, and the generation of their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu.base.errors import InputError
+from gpu.declaration.value_changes import make_equal, make_negative, sort_ascending, sort_descending
+from gpu.lessons.expressions import Array, evaluate_number
+from gpu.messages.judgments import RANDOM_KIND
+
+INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "rising",
+               "negative", "alternating", "fractions", "tiny", "large")  # fmt: skip
+"""Kinds of generated inputs: random, and special cases that reveal common mistakes.
+
+"fractions" and "tiny" differ from random only for floats, "large" only for arrays without a declared range.
+"""
+
+_FRACTION = 1 / 16
+"""Step of generated fractions. Products of two have at most 20 bits, so that float32 sums are nearly exact."""
+_FLOAT_SCALE = 2.0**20
+"""Factor of large floats, and divisor of tiny ones."""
+MARGIN = 24
+"""Half bits that large integers leave for sums if the lesson has no expectation from which to compute the largest."""
+
+_ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low>[^.]+?)\.\.(?P<high>[^=]+?))?"
+                    r"(?:\s*=\s*(?P<fill>.+))?")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StageArray:
+    """Array argument of a kernel.
+
+    Parameters
+    ----------
+    use : {"in", "inout", "out"}
+        Whether it is initialized before the launch and checked after it.
+    size : str
+        Number of elements, as an expression.
+    low, high : str
+        Range of generated values, as expressions; "" for the default.
+    fill : str
+        Initial content, as an expression; "" for random values, or for an uninitialized output.
+    """
+
+    use: str
+    size: str
+    low: str = ""
+    high: str = ""
+    fill: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> StageArray | None:
+        """Parse "in n", "in n of 0..9", "out 1 = 0" or "inout n"; return None if the text is not an array."""
+        match = _ARRAY.fullmatch(text.strip())
+        if match is None:
+            return None
+        return cls(match["use"], match["size"].strip(), match["low"] or "", match["high"] or "", match["fill"] or "")
+
+
+def find_range(
+    name: str,
+    array: StageArray,
+    dtype: np.dtype[Any],
+    names: Mapping[str, Any],
+    kind: str,
+    *,
+    for_display: bool,
+    spare: int,
+) -> tuple[float, float]:
+    """Return the range of an array's generated values: declared, large, for display, or the default.
+
+    Large integers have the range of their type, without as many half bits as `spare`.
+
+    Raises
+    ------
+    InputError
+        If the array's type cannot store the integers of this range.
+    """
+    if kind == "large" and dtype.kind in "iu" and not array.low:
+        limits = np.iinfo(dtype)
+        most = min(int(limits.max), 2**53 - 1)
+        if spare:
+            most = int(most / 2 ** (spare / 2))
+        return float(max(-most if spare else -most - 1, limits.min)), float(most)
+    low = evaluate_number(array.low, names) if array.low else 1.0 if for_display else -50.0
+    high = evaluate_number(array.high, names) if array.high else 9.0 if for_display else 50.0
+    if dtype.kind == "u":
+        low = max(low, 0.0)
+    _check_range(name, low, high, dtype)
+    return low, high
+
+
+def generate_array(
+    generator: np.random.Generator,
+    size: int,
+    low: float,
+    high: float,
+    kind: str,
+    array: StageArray,
+    dtype: np.dtype[Any],
+) -> Array:
+    """Generate an array's values; see `INPUT_KINDS`."""
+    # Sums of integers are exact in float32 in any order.
+    values = generator.integers(int(np.ceil(low)), int(high), size, endpoint=True).astype(np.float64)
+    match kind:
+        case "equal":
+            values = make_equal(values)
+        case "lowest":
+            values[:] = low
+        case "highest":
+            values[:] = high
+        case "only the last" | "only the first":
+            index = -1 if kind == "only the last" else 0
+            values[:] = min(max(low, 0.0), high)
+            values[index:][:1] = high
+        case "falling":
+            values = sort_descending(values)
+        case "rising":
+            values = sort_ascending(values)
+        case "negative":
+            values = make_negative(values)
+        case "alternating":
+            values = np.where(np.arange(size) % 2 == 0, low, high)
+        case "fractions" | "tiny" | "large" if dtype.kind == "f":
+            values += _FRACTION * generator.integers(1, round(1 / _FRACTION), size)
+    values = values.clip(min(low, high), high)
+    if dtype.kind == "f" and kind == "large" and not array.low:
+        values *= _FLOAT_SCALE
+    if dtype.kind == "f" and kind == "tiny" and low <= 0.0 <= high:
+        values /= _FLOAT_SCALE
+    return values.astype(dtype)
+
+
+def _check_range(name: str, low: float, high: float, dtype: np.dtype[Any]) -> None:
+    """Raise InputError if numbers from `low` to `high` cannot be generated exactly in an array's type."""
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    first, last = (-(2**53), 2**53) if limits is None else (max(limits.min, -(2**53)), min(limits.max, 2**53))
+    if not (first <= low and high <= last and np.ceil(low) <= int(high)):
+        raise InputError(
+            f"The array {name!r} of {dtype.name} has no integers from {low:g} to {high:g}: "
+            f"write LOW..HIGH, within {first}..{last}."
+        )

@@ -1,0 +1,104 @@
+"""Grader on Lockstep's own tasks: plausible wrong submissions, limits and words."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.lessons.grading import grade_submission
+from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons, read_lesson
+from gpu.lessons.task_texts import reference_solution
+from gpu.messages.judgments import Judgment
+
+STORAGE = [
+    ("01-threads-and-indices/add", "a[i] + b[i]", "(int)a[i] + (int)b[i]"),
+    ("01-threads-and-indices/mirror", "= x[row", "= (char)x[row"),
+    ("02-divergence/no-divergence", "= x[i] + 1", "= (short)(x[i] + 1)"),
+    ("03-coalescing/interleave", "int own", "short own"),
+    ("04-shared-memory/halo", "__shared__ float", "__shared__ int"),
+    ("06-reduction/tree", "__shared__ float", "__shared__ int"),
+    ("07-scan/kogge-stone", "__shared__ int", "__shared__ short"),
+    ("12-matrix-product/tiled", "__shared__ float a", "__shared__ int a"),
+    ("13-sort/bitonic", "__shared__ int", "__shared__ short"),
+    ("14-n-body/pull", "float d", "int d"),
+    ("17-stencil/cube", "__shared__ int", "__shared__ signed char"),
+    ("18-sparse-product/entries", "entries[k] * x", "(short)entries[k] * x"),
+]
+PARAMETERS = [
+    ("01-threads-and-indices/add", "blockDim.x", "8"),
+    ("01-threads-and-indices/add", "i < n)", "i < min(n, 1024))"),
+    ("01-threads-and-indices/grid-stride", "gridDim.x", "2"),
+    ("02-divergence/clamp", "value < low) value = low", "value < -10.0f) value = -10.0f"),
+    ("06-reduction/guard", "blockDim.x", "32"),
+    ("10-histogram/runs", "int run", "signed char run"),
+    (
+        "11-convolution/blur",
+        "weights[(dy + 1) * 3 + dx + 1]",
+        "(dx == 1 && dy == 1 ? 3 : (2 - dx * dx) * (2 - dy * dy))",
+    ),
+    ("13-sort/radix", "bit < bits", "bit < 8"),
+    ("18-sparse-product/row", "k < offsets[row + 1]", "k < min(offsets[row + 1], offsets[row] + 4)"),
+]
+DOMAINS = [
+    ("09-compaction/split", "value % 2 != 0", "value % 2 == 1"),
+    ("15-softmax/block", "-INFINITY", "-201.0f"),
+]
+
+
+def grade_edit(name: str, before: str, after: str) -> Judgment:
+    lesson = read_lesson(LIBRARY / name.split("/")[0])
+    task = lesson.task(name.split("/")[1])
+    text = reference_solution(lesson, task)
+    assert before in text
+    return grade_submission(lesson, task, text.replace(before, after))
+
+
+@pytest.mark.parametrize(("name", "before", "after"), [*STORAGE, *PARAMETERS, *DOMAINS])
+def test_wrong_submissions_are_rejected(name: str, before: str, after: str) -> None:
+    assert not grade_edit(name, before, after).accepted
+
+
+def test_one_thread_may_add_the_bins_of_its_block() -> None:
+    added = "if (threadIdx.x < 8) atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);"
+    by_one = "if (threadIdx.x == 0)\n        for (int b = 0; b < 8; ++b) atomicAdd(&bins[b], own[b]);"
+    judgment = grade_edit("10-histogram/private", added, by_one)
+    assert judgment.accepted, judgment.sentences
+    directly = grade_edit("10-histogram/private", "atomicAdd(&own[x[i]], 1)", "atomicAdd(&bins[x[i]], 1)")
+    assert [limit.counter for limit in directly.limits if not limit.is_met] == ["requests"]
+
+
+def test_prompts_name_the_limits() -> None:
+    words = {"divergent_branches": "diverge", "conflicts": "bank conflicts", "sectors_per_request": "sectors per"}
+    for lesson in read_all_lessons():
+        for task in lesson.tasks:
+            for counter in task.limits:
+                assert words.get(counter, counter) in task.prompt, f"{lesson.name}/{task.name}: {counter}"
+            if task.modeled_limit:
+                assert f"{task.modeled_limit['times']} times" in task.prompt
+
+
+def test_a_race_with_a_right_result_is_rejected_without_calling_it_right() -> None:
+    name = "10-histogram/atomic"
+    judgment = grade_edit(name, "atomicAdd(&bins[x[i]], 1)", "bins[x[i]] += 1")
+    assert not judgment.check.differing
+    assert judgment.sentences[0].startswith("✗ Wrong: race")
+    judgment = grade_edit(
+        "04-shared-memory/rotate", "        s[t] = moved;\n        __syncthreads();", "        s[t] = moved;"
+    )
+    assert judgment.wrong is None
+    assert judgment.sentences[0].startswith("✗ Not accepted: correct on this input only by luck; race in line")
+    assert not judgment.check.differing
+
+
+def test_a_wrong_integer_is_shown_with_all_digits_and_its_input() -> None:
+    judgment = grade_edit("06-reduction/largest", "-2147483647 - 1", "-2147483646")
+    assert judgment.wrong is not None
+    assert str(judgment.wrong) == "y[0] is -2147483646, but should be -2147483648"
+    assert "Input: grid 1; block 128; x = [-2147483648]." in judgment.sentences
+    assert judgment.verdict.sentence == f"For this input, {judgment.wrong}."  # no word of rounding
+
+
+def test_each_limit_is_marked() -> None:
+    judgment = grade_edit("05-bank-conflicts/no-conflicts", "tile[32][33]", "tile[32][32]")
+    assert [sentence[0] for sentence in judgment.sentences[-2:]] == ["✗", "✓"]
+    assert judgment.sentences[-2].startswith("✗ Conflicts: ")
+    assert judgment.verdict.words == "✗ not accepted: right, but over a limit: conflicts"
