@@ -52,13 +52,15 @@ def _list_lessons(options: argparse.Namespace) -> int:
 
 def _check_lessons(options: argparse.Namespace) -> int:
     from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons
-    from gpu.lessons.validation import find_faults
+    from gpu.lessons.validation import find_faults, find_warnings
 
     count = 0
     for lesson in read_all_lessons(Path(options.folder) if options.folder else LIBRARY):
         lesson_faults = [*find_faults(lesson)]
         for fault in lesson_faults:
             print(fault)
+        for warning in find_warnings(lesson) if not lesson_faults else ():
+            print(f"warning: {warning}")
         contents = f"{len(lesson.steps)} steps, {len(lesson.questions)} questions, {len(lesson.tasks)} tasks"
         mistakes = sum(len(task.mistakes) for task in lesson.tasks)
         print(f"{lesson.name}: {contents}, {mistakes} mistakes: {_format_fault_count(len(lesson_faults))}", flush=True)

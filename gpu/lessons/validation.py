@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpu.base.errors import InputError, LockstepError
+from gpu.lessons.expressions import evaluate_number
 from gpu.lessons.grading import grade_submission
 from gpu.lessons.lesson import Lesson, LessonStep, Task
 from gpu.lessons.lesson_reader import LESSON_FILE, LIBRARY
@@ -43,6 +45,43 @@ def find_faults(lesson: Lesson) -> Iterator[LessonFault]:
         has_own_scene, previous_scene = step.scene is not previous_scene, step.scene
         for line, reason in _check_step(lesson, step, has_own_scene=has_own_scene):
             yield LessonFault(file, line, reason)
+
+
+def find_warnings(lesson: Lesson) -> Iterator[LessonFault]:
+    """Yield parameters of tasks' kernels that could be replaced by their usual number without being rejected.
+
+    Raises
+    ------
+    InputError
+        If an expression of the lesson cannot be computed.
+    """
+    for task in lesson.tasks:
+        solution = reference_solution(lesson, task)
+        for name, number, mutant in _replace_parameters(lesson, task, solution):
+            if mutant != solution and grade_submission(lesson, task, mutant).accepted:
+                reason = f"{task.name}: {number} instead of {name} is accepted; let {name} depend on trial or n."
+                yield LessonFault(f"{lesson.name}/{LESSON_FILE}", task.line, reason)
+
+
+def _replace_parameters(lesson: Lesson, task: Task, solution: str) -> Iterator[tuple[str, str, str]]:
+    """Yield parameters of launches that do not depend on n, their number, and the solution with the number."""
+    stage = lesson.stage(task.stage)
+    names = [stage.evaluate_names(n) for n in task.sizes]
+    for extent in ("block", "grid"):
+        for axis in range(3):
+            texts = {text for each in stage.launches for text in (*getattr(each, extent), 1, 1)[axis : axis + 1]}
+            numbers = {evaluate_number(text, each) for text in texts for each in names}
+            if len(numbers) == 1:
+                name, number = f"{extent}Dim.{'xyz'[axis]}", f"{numbers.pop():g}"
+                yield name, number, re.sub(rf"\b{re.escape(name)}\b", number, solution)
+    for launch in stage.launches:
+        head = re.search(rf"\b{re.escape(launch.kernel)}\s*\((?P<parameters>[^)]*)\)\s*{{", solution)
+        parameters = head["parameters"].split(",") if head else []
+        for argument, parameter in zip(launch.arguments, parameters, strict=False):
+            numbers = {evaluate_number(argument, each) for each in names} if argument not in stage.arrays else set()
+            if head and len(numbers) == 1:
+                name, number = parameter.split()[-1], f"{numbers.pop():g}"
+                yield name, number, f"{solution[: head.end()]} {name} = {number};{solution[head.end() :]}"
 
 
 def _check_step(lesson: Lesson, step: LessonStep, *, has_own_scene: bool) -> Iterator[tuple[int, str]]:

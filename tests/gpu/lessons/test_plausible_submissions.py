@@ -1,13 +1,17 @@
-"""Grader on Lockstep's own tasks: plausible wrong submissions, limits and words."""
+"""Grader on Lockstep's own tasks: plausible wrong submissions, limits, words and warnings."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from gpu.lessons.grading import grade_submission
 from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons, read_lesson
 from gpu.lessons.task_texts import reference_solution
+from gpu.lessons.validation import find_warnings
 from gpu.messages.judgments import Judgment
+from tests.gpu.lessons.lesson_folder import HEAD, KERNEL, TASK, write_lesson
 
 STORAGE = [
     ("01-threads-and-indices/add", "a[i] + b[i]", "(int)a[i] + (int)b[i]"),
@@ -102,3 +106,16 @@ def test_each_limit_is_marked() -> None:
     assert [sentence[0] for sentence in judgment.sentences[-2:]] == ["✗", "✓"]
     assert judgment.sentences[-2].startswith("✗ Conflicts: ")
     assert judgment.verdict.words == "✗ not accepted: right, but over a limit: conflicts"
+
+
+def test_check_warns_of_a_parameter_that_never_varies(tmp_path: Path) -> None:
+    (warning,) = find_warnings(read_lesson(write_lesson(tmp_path, TASK)))
+    assert "add: 8 instead of blockDim.x is accepted" in str(warning)
+    varied = HEAD.replace('"ceil(n / 8)"', '"ceil(n / (8 + trial))"').replace("block = 8", 'block = "8 + trial"')
+    scaled = varied.replace('n = "n" }', 'n = "n", scale = 2 }').replace('"a + b"', '"2 * a + b"')
+    kernel = KERNEL.replace("int n)", "int n, float scale)").replace("a[i] +", "scale * a[i] +")
+    write_lesson(tmp_path, TASK, head=scaled, kernel=kernel)
+    (warning,) = find_warnings(read_lesson(tmp_path))
+    assert "2 instead of scale is accepted" in str(warning)
+    write_lesson(tmp_path, TASK, head=varied)
+    assert not [*find_warnings(read_lesson(tmp_path))]
