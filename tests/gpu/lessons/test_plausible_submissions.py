@@ -39,6 +39,8 @@ PARAMETERS = [
         "weights[(dy + 1) * 3 + dx + 1]",
         "(dx == 1 && dy == 1 ? 3 : (2 - dx * dx) * (2 - dy * dy))",
     ),
+    ("08-any-length/add-back", "blockIdx.x > 0)", "blockIdx.x > 0 && blockIdx.x < 8)"),
+    ("11-convolution/halo", "* weights[dy * 3 + dx]", "* (int)weights[dy * 3 + dx]"),
     ("13-sort/radix", "bit < bits", "bit < 8"),
     ("18-sparse-product/row", "k < offsets[row + 1]", "k < min(offsets[row + 1], offsets[row] + 4)"),
 ]
