@@ -10,7 +10,8 @@ from pathlib import Path
 from gpu.base.errors import CompileError, InputError, SourcePosition
 from gpu.files.file_access import read_bytes
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
+"""An include directive; group 1 is the name."""
 
 MAX_BYTES = 4 << 20
 """Bytes of the largest kernel file."""
@@ -41,7 +42,7 @@ def read_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> d
     pending = [(text, path)]
     texts: dict[Path, str] = {}
     for inner, file in pending:
-        for match in _INCLUDE.finditer(inner):
+        for match in INCLUDE.finditer(inner):
             for included in (folder / match[1] for folder in (file.parent, path.parent, *include_dirs)):
                 if included in texts or not _is_openable(included):
                     continue
@@ -57,7 +58,7 @@ def read_includes(text: str, path: Path, include_dirs: Sequence[Path] = ()) -> d
 
 def has_computed_include(text: str) -> bool:
     """Return whether a text may include files that `read_includes` does not find, such as one that a macro names."""
-    lines = _INCLUDE.sub("", text).replace("\\\n", "").splitlines()
+    lines = INCLUDE.sub("", text).replace("\\\n", "").splitlines()
     directives = (line for line in lines if "#" in line or "%:" in line or "__has_" in line)
     return any(word in line for line in directives for word in ("include", "import", "embed"))
 
@@ -94,7 +95,7 @@ class SourceLines:
             if file.name not in self._lines:
                 self._lines[file.name] = text.split("\n")
                 folders = (file.parent, path.parent, *include_dirs)
-                pending += [folder / name for name in _INCLUDE.findall(text) for folder in folders]
+                pending += [folder / name for name in INCLUDE.findall(text) for folder in folders]
 
     def line(self, file: str, number: int) -> str:
         """Return a line with tabs expanded; "" if there is no such line."""

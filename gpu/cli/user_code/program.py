@@ -19,6 +19,7 @@ from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.cli.user_code import options as user_code
 from gpu.cli.user_code.supervision import end_with_parent
 from gpu.files.scratch import ScratchFolder
+from gpu.files.sources import read_source
 
 EPILOG = """\
 The arguments after -- are the program's own. This machine's C++ compiler compiles its host code; its kernels run on
@@ -174,6 +175,7 @@ def _compile_and_run(
 ) -> int:
     from gpu.hosts.driver.journal import Journal, JournalPacker
     from gpu.hosts.program.host_compiler import HostOptions
+    from gpu.hosts.program.include_folders import add_project_folders
     from gpu.hosts.program.program_runner import compile_and_run
 
     checked = options.check or options.report is not None
@@ -186,7 +188,7 @@ def _compile_and_run(
             rest = rest[os.write(write_end, rest) :]
 
     host_options = HostOptions(
-        tuple(options.include_dirs),
+        add_project_folders({file: read_source(file) for file in options.files}, options.include_dirs),
         tuple(_parse_define(define) for define in options.defines),
         tuple(options.libraries),
     )

@@ -108,6 +108,7 @@ def _run_script(request: dict[str, Any], journal: Journal, write_entries: Callab
 
 def _run_program(request: dict[str, Any], folder: Path, journal: Journal, write_entries: Callable[[bool], None]) -> int:
     from gpu.hosts.program.host_compiler import HostOptions
+    from gpu.hosts.program.include_folders import add_project_folders
     from gpu.hosts.program.program_runner import compile_and_run
 
     # stdout to a pipe is fully buffered by default; make it line-buffered.
@@ -118,7 +119,8 @@ def _run_program(request: dict[str, Any], folder: Path, journal: Journal, write_
     file = folder / path.name
     file.write_text(request["text"], encoding="utf-8")
     words = [str(path.with_suffix("")), *request["words"]]
-    options = HostOptions((path.parent, *map(Path, request["include_dirs"])), tuple(request["defines"].items()))
+    include_dirs = add_project_folders({path: request["text"]}, [path.parent, *map(Path, request["include_dirs"])])
+    options = HostOptions(include_dirs, tuple(request["defines"].items()))
     return compile_and_run([file], options, words, folder, journal, write_entries)
 
 

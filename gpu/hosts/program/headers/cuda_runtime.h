@@ -1,6 +1,7 @@
 // Runtime API for host code that is compiled for this CPU: each routine calls the simulator, which runs in the same
 // process, with a routine name and 64-bit words.
 #pragma once
+#define __CUDA_RUNTIME_H__
 
 #include <cmath>
 #include <cstddef>

@@ -1,5 +1,6 @@
 // Types, enumerations and constants of the runtime API.
 #pragma once
+#define __DRIVER_TYPES_H__ // code tests for the include guards of CUDA's headers
 
 enum cudaError {
     cudaSuccess = 0,

@@ -116,6 +116,24 @@ def test_without_a_compiler_a_program_is_refused_with_what_to_do(tmp_path, monke
     assert "Install g++" in raised.value.advice
 
 
+def test_headers_of_the_project_are_found_for_the_edited_text(tmp_path):
+    """The file itself need not be saved."""
+    try:
+        host_compiler.find_compiler()
+    except EngineUnavailableError:
+        needs.skip(needs.COMPILER)
+    run, project = tmp_path / "run", tmp_path / "project"
+    run.mkdir()
+    (project / "Common").mkdir(parents=True)
+    (project / "samples").mkdir()
+    (project / "Common" / "helper.h").write_text("#define CODE 37\n")
+    told: list[ProgramProgress] = []
+    text = "#include <helper.h>\nint main() { return CODE; }\n"
+    program = WholeProgram(str(project / "samples" / "a.cu"), text)
+    assert run_program(RunProgram(program, str(run)), told.append).code == 37
+    assert "".join(each.output for each in told) == "lockstep: Also searched for include files: ../Common.\n"
+
+
 def test_a_flood_is_told_as_far_as_anybody_reads_it(tmp_path, monkeypatch):
     if driver.explain_unavailable():
         needs.skip(needs.PYCUDA)
