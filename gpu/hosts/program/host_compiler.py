@@ -40,6 +40,8 @@ _THRUST_DEFINES = (
     *("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT"),
 )
 """Definitions for Thrust's C++ back end, which runs on this CPU."""
+_KEYWORD_DEFINES = ("__host__=", "__device__=", "__global__=", "__forceinline__=inline")
+"""Definitions for C++ files, to which CUDA's keywords are macros; the texts of CUDA files are rewritten."""
 _CUDA_SUFFIXES = (".cu", ".cuh")
 _C_SUFFIXES = (".c",)
 _MAX_ERROR_LINES = 40
@@ -152,6 +154,8 @@ def _preprocess_file(options: HostOptions, empty: Path, number: int, file: Path)
     ]
     if file.suffix in _CUDA_SUFFIXES:
         lockstep_includes += ["-include", "cuda_runtime.h"]
+    else:
+        lockstep_includes += [f"-D{each}" for each in _KEYWORD_DEFINES]
     last_includes = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]
     language = ["-x", "c++", "-std=gnu++17"]
     text = _run_command(

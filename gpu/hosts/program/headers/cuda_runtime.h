@@ -73,6 +73,8 @@ LOCKSTEP_ROUTINE(cudaMemset2DAsync,
                  "on_stream", stream, "memset_2d", target, pitch, value, width, height)
 LOCKSTEP_ROUTINE(cudaMemPrefetchAsync, (const void *, size_t, int, cudaStream_t = 0), "nothing")
 LOCKSTEP_ROUTINE(cudaMemAdvise, (const void *, size_t, cudaMemoryAdvise, int), "nothing")
+LOCKSTEP_ROUTINE(cudaMemPrefetchAsync, (const void *, size_t, cudaMemLocation, unsigned, cudaStream_t = 0), "nothing")
+LOCKSTEP_ROUTINE(cudaMemAdvise, (const void *, size_t, cudaMemoryAdvise, cudaMemLocation), "nothing")
 LOCKSTEP_ROUTINE(cudaStreamAttachMemAsync, (cudaStream_t, void *, size_t = 0, unsigned = 4), "nothing")
 
 template <typename T>
@@ -240,6 +242,8 @@ LOCKSTEP_ROUTINE(cudaStreamCreate, (cudaStream_t * stream), "stream_create", str
 LOCKSTEP_ROUTINE(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), "stream_create", stream, flags)
 LOCKSTEP_ROUTINE(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned flags, int), "stream_create", stream,
                  flags)
+LOCKSTEP_ROUTINE(cudaStreamSetAttribute, (cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue *), "nothing")
+LOCKSTEP_ROUTINE(cudaCtxResetPersistingL2Cache, (), "nothing")
 LOCKSTEP_ROUTINE(cudaStreamDestroy, (cudaStream_t stream), "stream_destroy", stream)
 LOCKSTEP_ROUTINE(cudaStreamSynchronize, (cudaStream_t stream), "stream_synchronize", stream)
 LOCKSTEP_ROUTINE(cudaStreamQuery, (cudaStream_t stream), "stream_synchronize", stream)

@@ -1,11 +1,16 @@
 // Functions and types that CUDA's headers provide to host code besides the runtime's routines.
 #pragma once
 
+// In C++ files these are macros, which the rest of the file needs.
+#pragma push_macro("__host__")
+#pragma push_macro("__device__")
+#undef __host__
+#undef __device__
 #define __host__
 #define __device__
 #include "../../../simulator/shim/lockstep/vectors.h"
-#undef __host__
-#undef __device__
+#pragma pop_macro("__host__")
+#pragma pop_macro("__device__")
 
 // Names that may occur in default arguments of device functions; never accessed on the host.
 extern const uint3 threadIdx, blockIdx;
