@@ -31,7 +31,7 @@ _REPLACEMENTS = {
 }
 _KEYWORDS_WITH_ARGUMENTS = {b"__launch_bounds__", b"__cluster_dims__", b"__maxnreg__"}
 _DECLARATION_STOP = re.compile(rb"[{};]|\b__(?:global|device|constant|managed)__\b")
-_HEAD = re.compile(rb"[({;=]|\boperator\b")
+_HEAD = re.compile(rb"[({[;=]|\boperator\b")
 _NO_PARAMETERS = re.compile(
     rb"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__align__|__attribute__|alignas|decltype|noexcept|explicit"
     rb"|__declspec|typeof|__typeof__|sizeof)\s*$"
@@ -232,7 +232,9 @@ class _Rewriter:
                     return len(code)
                 offset = opening
                 continue
-            if letter == b"(":
+            if letter == b"[":  # an extent, which may have parentheses
+                offset = self._closings.get(match.start(), match.start()) + 1
+            elif letter == b"(":
                 closing = self._closings.get(match.start())
                 if closing is None:
                     return match.end()
