@@ -6,6 +6,7 @@ import ctypes
 import itertools
 import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -123,6 +124,7 @@ class Runtime:
     _variables: dict[int, _Variable] = field(default_factory=dict)
     _events: dict[int, float] = field(default_factory=dict)
     _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(0x1000, 0x10))
+    _lock: threading.RLock = field(default_factory=threading.RLock)
     _last_error: int = 0
     _sticky_error: int = 0
 
@@ -131,8 +133,11 @@ class Runtime:
         self._graphs = ProgramGraphs(self._bind_operation)
 
     def execute_routine(self, name: bytes, arguments: Any, count: int) -> int:
-        """Execute a routine; return its error number."""
-        routine = name.decode()
+        """Execute a routine; return its error number. Threads of the program take turns."""
+        with self._lock:
+            return self._execute_routine(name.decode(), arguments, count)
+
+    def _execute_routine(self, routine: str, arguments: Any, count: int) -> int:
         try:
             if self._sticky_error and routine not in _ALLOWED_AFTER_ERROR:
                 raise RefusedRoutineError(self._sticky_error)
