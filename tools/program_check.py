@@ -3,12 +3,14 @@
 The programs are Rodinia's that need no data file, and a sample of HeCBench's that check their own result; with nvcc,
 also the share of kernels compiled by nvcc that the front end lowers. Both collections are cloned for this run (from
 `_SOURCES`), or read from `--rodinia` and `--hecbench`, and deleted afterwards. It takes about an hour; with
-`--kept FOLDER` an interrupted run continues. Remove a file of that folder to measure its part again.
+`--kept FOLDER` an interrupted run continues. Remove a file of that folder to measure its part again. With
+`--cuda-samples FOLDER` only NVIDIA's samples in a clone of theirs run, and their section of the page is replaced.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import json
 import math
@@ -30,6 +32,7 @@ from typing import Any
 from gpu.base.paths import DOCS, ROOT
 from tools import lowered_kernels
 from tools.lowered_kernels import CheckedFile
+from tools.public_programs import cuda_samples
 
 PAGE = DOCS / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
@@ -564,9 +567,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=math.inf,
         help="start no program after this time (default: no limit)",
     )
+    parser.add_argument(
+        "--cuda-samples",
+        metavar="FOLDER",
+        type=Path,
+        help=f"run only the samples in this clone of {cuda_samples.ADDRESS}",
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="S",
+        type=float,
+        default=cuda_samples.LIMIT_S,
+        help="limit of a CUDA sample, in seconds by the clock (default: %(default)s)",
+    )
     parser.add_argument("--kept", metavar="FOLDER", type=Path, help="folder for results; a later run continues from it")
     options = parser.parse_args(arguments)
     deadline = time.monotonic() + 60 * options.minutes
+    if options.cuda_samples is not None:
+        return _check_cuda_samples(options.cuda_samples, options.kept, options.limit, deadline)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         tops = {name: _clone_collection(name, getattr(options, name), Path(folder)) for name in _SOURCES}
         kept = SavedResults(options.kept, "programs")
@@ -583,11 +601,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found.left_out = len(sample) - len(found.hecbench)
         if lowered_kernels.has_nvcc() and options.files:
             found.kernels = _check_kernels(tops, options.kept, options.files, pool)
-    PAGE.write_text(format_page(found, datetime.date.today().isoformat()), "utf-8")
+    section = cuda_samples.get_section(PAGE.read_text("utf-8")) if PAGE.is_file() else ""
+    page = format_page(found, datetime.date.today().isoformat())
+    PAGE.write_text(cuda_samples.replace_section(page, section), "utf-8")
     shares = [
         correct / max(total, 1) for correct, total in (_count_correct(found.rodinia), _count_correct(found.hecbench))
     ]
     return 0 if shares[0] >= 0.8 and shares[1] >= 0.75 else 1
+
+
+def _check_cuda_samples(folder: Path, kept: Path | None, limit_s: float, deadline: float) -> int:
+    """Run NVIDIA's samples one by one, and replace their section of the page; return 1 if there are none."""
+    samples = cuda_samples.list_samples(folder)
+    if not samples:
+        print(f"{folder} has no CUDA samples; clone {cuda_samples.ADDRESS} there.", file=sys.stderr)
+        return 1
+    saved = SavedResults(kept, "cuda_samples")
+    for sample in samples:
+        if sample.name not in saved.results and time.monotonic() < deadline:
+            result = cuda_samples.run_sample(sample, limit_s)
+            print(f"{sample.name}: {result.outcome} {result.reason}".rstrip(), flush=True)
+            saved.add(sample.name, dataclasses.astuple(result))
+    results = [
+        cuda_samples.SampleResult(*saved.results[sample.name]) for sample in samples if sample.name in saved.results
+    ]
+    section = cuda_samples.format_section(results, len(samples), datetime.date.today().isoformat(), limit_s)
+    PAGE.write_text(cuda_samples.replace_section(PAGE.read_text("utf-8"), section), "utf-8")
+    return 0
 
 
 def _count_correct(programs: Sequence[CheckedProgram]) -> tuple[int, int]:

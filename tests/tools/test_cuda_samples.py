@@ -1,0 +1,86 @@
+"""How NVIDIA's samples are chosen and judged, and that their section of the page replaces only itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import program_check
+from tools.public_programs import cuda_samples
+from tools.public_programs.cuda_samples import SampleResult
+
+
+def write_sample(folder: Path, section: str, name: str, text: str, file: str = "main.cu") -> None:
+    path = folder / "Samples" / section / name / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_samples_with_other_requirements_are_skipped(tmp_path):
+    texts = {
+        "blas": ("#include <cublas_v2.h>\n", "a library"),
+        "driver": ("int main() { cuInit(0); }\n", "CUDA's driver API"),
+        "plain": ("int main() {}\n", ""),
+        "rtc": ('#include "nvrtc_helper.h"\n', "NVRTC"),
+        "window": ("#include <helper_gl.h>\n", "a graphics library"),
+    }
+    for name, (text, _) in texts.items():
+        write_sample(tmp_path, "6_Performance", name, text)
+    write_sample(tmp_path, "8_Platform_Specific", "other", "")
+    write_sample(tmp_path, "0_Introduction", "nested", "int main() {}\n", "src/main.cpp")
+    write_sample(tmp_path, "0_Introduction", "elsewhere", "", "README.md")
+    found = {path.name: cuda_samples.find_requirement(path) for path in cuda_samples.list_samples(tmp_path)}
+    expected = {name: need for name, (_, need) in texts.items()}
+    assert found == {"elsewhere": "sources in another folder", "nested": "", **expected}
+
+
+@pytest.mark.parametrize(
+    ("code", "output", "errors", "outcome", "findings", "reason"),
+    [
+        (0, "Test PASSED\n", "lockstep: 1 launch on the simulator; no findings.", "passes", 0, ""),
+        (1, "Test passed\n", "lockstep: 1 launch on the simulator; 3 findings.", "passes", 3, ""),
+        (0, "done\n", "", "ends", 0, ""),
+        (0, "Result = FAIL\n", "", "fails", 0, "Result = FAIL"),
+        (1, "", "lockstep: a.cu:3:1: error: no such type\n", "fails", 0, "lockstep: a.cu:3:1: error: no such type"),
+        (2, "Two GPUs are needed; waiving.\n", "", "waives", 0, ""),
+        (134, "", "", "fails", 0, "it ends with 134"),
+    ],
+)
+def test_a_sample_is_judged_by_its_code_and_output(code, output, errors, outcome, findings, reason):
+    result = cuda_samples.judge_output("a", code, output, errors, True, 1.5)
+    assert result == SampleResult("a", outcome, findings, 1.5, reason)
+
+
+def test_the_section_replaces_only_itself(tmp_path, monkeypatch, capsys):
+    page = tmp_path / "programs.md"
+    page.write_text("# Title\n\ntext\n\n## Kernels\n\nrows\n")
+    monkeypatch.setattr(program_check, "PAGE", page)
+    assert program_check.main(["--cuda-samples", str(tmp_path)]) == 1
+    assert "has no CUDA samples; clone" in capsys.readouterr().err
+    write_sample(tmp_path, "0_Introduction", "first", "")
+    write_sample(tmp_path, "0_Introduction", "second", "#include <thrust/sort.h>\n")
+    monkeypatch.setattr(
+        cuda_samples,
+        "_run",
+        lambda sample, option, limit_s: SampleResult(sample.name, "passes", 2, 1.25) if option == "--check" else None,
+    )
+    for _ in range(2):
+        assert program_check.main(["--cuda-samples", str(tmp_path), "--limit", "10"]) == 0
+    text = page.read_text()
+    assert text.startswith("# Title\n\ntext\n\n## Kernels\n\nrows\n\n## NVIDIA's CUDA samples\n\n")
+    assert text.count("## NVIDIA") == 1
+    assert "| `first` | passes | 2 | 1.2 |" in text
+    assert "- a library: `second`" in text
+    assert program_check.main(["--cuda-samples", str(tmp_path), "--minutes", "0"]) == 0
+    assert "2 more were not run within the time limit" in page.read_text()
+
+
+def test_a_sample_that_is_slow_with_the_checkers_runs_fast(tmp_path, monkeypatch):
+    write_sample(tmp_path, "0_Introduction", "slow", "")
+    (sample,) = cuda_samples.list_samples(tmp_path)
+    fast = SampleResult("slow", "ends", None, 3.0)
+    monkeypatch.setattr(cuda_samples, "_run", lambda sample, option, limit_s: fast if option == "--fast" else None)
+    assert cuda_samples.run_sample(sample, 10) == fast
+    monkeypatch.setattr(cuda_samples, "_run", lambda sample, option, limit_s: None)
+    assert cuda_samples.run_sample(sample, 10).reason == "exceeds the limit of 10 s"

@@ -1,0 +1,1 @@
+"""Collections of public CUDA programs that run on the simulator."""

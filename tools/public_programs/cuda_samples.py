@@ -1,0 +1,216 @@
+"""Run NVIDIA's CUDA samples on the simulator, and format their section of docs/programs.md."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu.base.paths import ROOT
+
+ADDRESS = "https://github.com/NVIDIA/cuda-samples"
+HEADING = "## NVIDIA's CUDA samples"
+LIMIT_S = 60
+"""Limit of a sample's run in seconds, by the clock."""
+SECTIONS = (
+    *("0_Introduction", "2_Concepts_and_Techniques", "3_CUDA_Features", "4_CUDA_Libraries", "5_Domain_Specific"),
+    "6_Performance",
+)
+ARGUMENTS = {"matrixMul": ("-wA=64", "-hA=64", "-wB=64", "-hB=64")}
+"""Arguments for sizes below a sample's own."""
+
+_SUFFIXES = (".cu", ".cpp", ".c")
+_NEEDS = {
+    "a library": re.compile(
+        r'#\s*include\s*[<"](thrust/|cublas|cufft|cusparse|cusolver|curand\.h|npp|nvJitLink|helper_nvjpeg|nvjpeg|nvsci|cudla'
+        r"|FreeImage)",
+        re.IGNORECASE,
+    ),
+    "NVRTC": re.compile(r'#\s*include\s*[<"]nvrtc', re.IGNORECASE),
+    "a graphics library": re.compile(
+        r'#\s*include\s*[<"](GL/|GLFW|helper_gl|rendercheck|EGL|vulkan|d3d|cuda_gl_interop|cuda_d3d|cuda_?egl)',
+        re.IGNORECASE,
+    ),
+    "several processes": re.compile(r'#\s*include\s*[<"](mpi\.h|helper_multiprocess)'),
+    "CUDA's driver API": re.compile(
+        r"\bcu(Init|DeviceGet|CtxCreate|ModuleLoad\w*|LinkCreate\w*|MemCreate|MemMap)\s*\("
+    ),
+}
+_FAILURE = re.compile(r"\bFAIL(?:ED|URE)?\b|\bmismatch|Result = FAIL", re.IGNORECASE)
+_VERDICT = re.compile(r"\bPASS(?:ED)?\b|\bSUCCESS(?:FUL)?\b|\bOK\b|Test passed", re.IGNORECASE)
+_WAIVED = 2
+"""Exit code of a sample that finds that the device lacks a feature or that there is only one."""
+_FINDINGS = re.compile(r"; (\d+) findings?\.")
+
+
+@dataclass(frozen=True)
+class SampleResult:
+    """Result of a sample.
+
+    Parameters
+    ----------
+    name : str
+    outcome : {"passes", "ends", "waives", "fails", "skipped"}
+        Whether the sample's own check passes; "ends" if it ends with 0 and prints no verdict, "waives" if it says that
+        the device cannot run it.
+    findings : int or None
+        Findings of the checkers; None if it was not run with them.
+    seconds : float
+        Duration by the clock, with compilation.
+    reason : str
+        What failed, or what a skipped sample needs.
+    """
+
+    name: str
+    outcome: str
+    findings: int | None = None
+    seconds: float = 0.0
+    reason: str = ""
+
+
+def list_samples(folder: Path) -> list[Path]:
+    """Return the folders of the samples in `SECTIONS`."""
+    return [path for section in SECTIONS for path in sorted((folder / "Samples" / section).glob("*/")) if path.is_dir()]
+
+
+def find_requirement(sample: Path) -> str:
+    """Return what a sample needs beyond the runtime API, such as "NVRTC"; "" if nothing."""
+    texts = [
+        path.read_text("utf-8", "replace") for path in sample.rglob("*") if path.suffix in (*_SUFFIXES, ".h", ".cuh")
+    ]
+    if not _list_sources(sample):
+        return "sources in another folder"
+    return next((name for name, pattern in _NEEDS.items() if any(pattern.search(text) for text in texts)), "")
+
+
+def _list_sources(sample: Path) -> list[str]:
+    """Return the sources, relative to the sample's folder: those there, or those in `src`."""
+    folders = (sample, sample / "src")
+    found = [sorted(path for path in folder.glob("*") if path.suffix in _SUFFIXES) for folder in folders]
+    return [str(path.relative_to(sample)) for path in found[0] or found[1]]
+
+
+def run_sample(sample: Path, limit_s: float = LIMIT_S) -> SampleResult:
+    """Run a sample with the checkers; if that exceeds the limit, with `--fast`."""
+    requirement = find_requirement(sample)
+    if requirement:
+        return SampleResult(sample.name, "skipped", reason=requirement)
+    result = _run(sample, "--check", limit_s)
+    return result if result is not None else _run(sample, "--fast", limit_s) or _exceeds_limit(sample, limit_s)
+
+
+def _exceeds_limit(sample: Path, limit_s: float) -> SampleResult:
+    return SampleResult(sample.name, "fails", None, limit_s, f"exceeds the limit of {limit_s:g} s")
+
+
+def _run(sample: Path, option: str, limit_s: float) -> SampleResult | None:
+    """Run a sample with an option of `program`; return None if it exceeds the limit."""
+    command = [
+        sys.executable,
+        str(ROOT / "main.py"),
+        "program",
+        *_list_sources(sample),
+        option,
+        "--",
+        *ARGUMENTS.get(sample.name, ()),
+    ]
+    start = time.monotonic()
+    try:
+        process = subprocess.run(
+            command, cwd=sample, capture_output=True, stdin=subprocess.DEVNULL, timeout=limit_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    seconds = time.monotonic() - start
+    output, errors = process.stdout.decode(errors="replace"), process.stderr.decode(errors="replace")
+    return judge_output(sample.name, process.returncode, output, errors, option == "--check", seconds)
+
+
+def judge_output(name: str, code: int, output: str, errors: str, checked: bool, seconds: float) -> SampleResult:
+    """Return a sample's result from its exit code, its output, and the command's errors.
+
+    Parameters
+    ----------
+    name : str
+    code : int
+        Exit code of the command `program`.
+    output, errors : str
+    checked : bool
+        Whether the checkers ran.
+    seconds : float
+    """
+    match = _FINDINGS.search(errors)
+    findings = (int(match[1]) if match is not None else 0) if checked else None
+    if code == _WAIVED and re.search("waiv", output + errors, re.IGNORECASE):
+        return SampleResult(name, "waives", findings, seconds)
+    failed = _FAILURE.search(output) or _FAILURE.search(errors)
+    if (code and not (findings and code == 1)) or failed:
+        lines = [line for line in errors.splitlines() if "error" in line and " on the simulator" not in line]
+        refused = [line.removeprefix("lockstep: ") for line in errors.splitlines() if "does not support" in line]
+        verdict = [(output + errors)[failed.start() :].partition("\n")[0]] if failed else []
+        return SampleResult(name, "fails", findings, seconds, (*refused, *lines, *verdict, f"it ends with {code}")[0])
+    return SampleResult(name, "passes" if _VERDICT.search(output) else "ends", findings, seconds)
+
+
+def format_section(results: Sequence[SampleResult], count: int, day: str, limit_s: float) -> str:
+    """Return the section of the page about these results of `count` samples, with a newline at its end."""
+    return "\n".join((*_section_lines(results, count, day, limit_s), ""))
+
+
+def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_s: float) -> Iterator[str]:
+    ran = [result for result in results if result.outcome != "skipped"]
+    passed = sum(result.outcome == "passes" for result in ran)
+    ended = sum(result.outcome == "ends" for result in ran)
+    waived = sum(result.outcome == "waives" for result in ran)
+    yield HEADING
+    yield ""
+    yield f"`python -m tools.program_check --cuda-samples FOLDER --limit {limit_s:g}` runs the [samples]({ADDRESS})"
+    yield f"in a folder, and writes this section. Date of this run: {day}. Of {count} samples, {len(ran)} were run:"
+    yield f"{passed} pass their own check, {ended} end with exit code 0 and print no verdict, {waived} waive the device, and"
+    yield f"{len(ran) - passed - ended - waived} fail or exceed the limit of {limit_s:g} s by the clock, which includes"
+    smaller = ", ".join(f"`{name}` ({' '.join(words)})" for name, words in ARGUMENTS.items())
+    yield f"compilation. All sizes are the samples' own, except for {smaller}."
+    yield "Findings are those of `--check`; a dash means that the run with the checkers exceeds the limit, so that the"
+    yield "sample was run with `--fast`."
+    yield ""
+    if count > len(results):
+        yield f"{count - len(results)} more were not run within the time limit of the whole check."
+        yield ""
+    yield "| sample | result | findings | seconds |"
+    yield "| --- | --- | ---: | ---: |"
+    for result in ran:
+        reason = f": {_escape(result.reason)}" if result.reason else ""
+        findings = "–" if result.findings is None else str(result.findings)
+        yield f"| `{result.name}` | {result.outcome}{reason} | {findings} | {result.seconds:.1f} |"
+    yield ""
+    yield "Not run, by what they need:"
+    yield ""
+    reasons = sorted({result.reason for result in results if result.outcome == "skipped"})
+    for reason in reasons:
+        names = ", ".join(f"`{result.name}`" for result in results if result.reason == reason)
+        yield f"- {reason}: {names}"
+
+
+def _escape(reason: str, letters: int = 140) -> str:
+    """Return a reason on one line, without folders, as Markdown of a table's cell."""
+    line = " ".join(re.sub(r"(?<![:/\w])/\S*/", "", reason).split())
+    line = line if len(line) <= letters else f"{line[: letters - 3]}..."
+    return re.sub(r"([<>|*`]|__)", lambda match: "".join(f"\\{letter}" for letter in match[0]), line)
+
+
+def get_section(page: str) -> str:
+    """Return the page's section of the samples, without other sections; "" if it has none."""
+    match = re.search(rf"^{re.escape(HEADING)}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    return match[0].rstrip("\n") + "\n" if match is not None else ""
+
+
+def replace_section(page: str, section: str) -> str:
+    """Return a page with this section of the samples at its end, and no other."""
+    old = get_section(page)
+    start = page.find(old) if old else len(page)
+    rest = (page[:start].rstrip("\n") + "\n\n" + page[start + len(old) :].lstrip("\n")).rstrip("\n") + "\n"
+    return f"{rest}\n{section}" if section else rest
