@@ -41,6 +41,7 @@ def test_samples_with_other_requirements_are_skipped(tmp_path):
         (0, "Test PASSED\n", "lockstep: 1 launch on the simulator; no findings.", "passes", 0, ""),
         (1, "Test passed\n", "lockstep: 1 launch on the simulator; 3 findings.", "passes", 3, ""),
         (0, "done\n", "", "ends", 0, ""),
+        (0, "Device assert failed as expected\n", "", "ends", 0, ""),
         (0, "Result = FAIL\n", "", "fails", 0, "Result = FAIL"),
         (1, "", "lockstep: a.cu:3:1: error: no such type\n", "fails", 0, "lockstep: a.cu:3:1: error: no such type"),
         (2, "Two GPUs are needed; waiving.\n", "", "waives", 0, ""),
