@@ -67,7 +67,7 @@ def _format_table_rows(title: str, rows: list[tuple[str, str]]) -> str:
     """Return HTML table rows: a title, then one row per key."""
     head = f"<tr><td colspan='2' style='padding: 8px 0 2px 0; color: {look().theme.muted}'>{title}</td></tr>"
     return head + "".join(
-        f"<tr><td style='padding: 2px 18px 2px 0; white-space: nowrap'><b>{key}</b></td>"
-        f"<td style='padding: 2px 0; white-space: nowrap'>{text}</td></tr>"
+        f"<tr><td style='padding: 1px 18px 2px 0; white-space: nowrap'><b>{key}</b></td>"
+        f"<td style='padding: 1px 0 2px 0; white-space: nowrap'>{text}</td></tr>"
         for key, text in rows
     )

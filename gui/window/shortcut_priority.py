@@ -1,16 +1,18 @@
-"""Shortcuts that take precedence over the editing keys of Qt's text fields."""
+"""Which keys are shortcuts, and which belong to the widget that has the focus."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PyQt6.QtCore import QEvent, QObject
+from PyQt6.QtCore import QEvent, QObject, Qt
 from PyQt6.QtGui import QKeyEvent, QKeySequence
-from PyQt6.QtWidgets import QApplication, QWidget
+from PyQt6.QtWidgets import QApplication, QComboBox, QWidget
+
+_LETTER_MODIFIERS = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
 
 
 class ShortcutPriority(QObject):
-    """Let the window's shortcuts take precedence over the widget that has the focus.
+    """Let the window's shortcuts take precedence over the widget that has the focus, but not over letters in a list.
 
     Parameters
     ----------
@@ -35,6 +37,9 @@ class ShortcutPriority(QObject):
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.ShortcutOverride:
             return False
+        if isinstance(watched, QComboBox) and event.text().isalpha() and event.modifiers() in _LETTER_MODIFIERS:
+            event.accept()  # typing the name of an item selects it
+            return True
         if QKeySequence(event.keyCombination()) not in self._keys:
             return False
         event.ignore()

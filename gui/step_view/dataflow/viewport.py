@@ -191,8 +191,9 @@ class Viewport:
         return self._goal is not None
 
     def glide(self) -> None:
-        """Scroll a part of the remaining distance to the goal."""
-        assert self._goal is not None
+        """Scroll a part of the remaining distance to the goal, if a resize has not reached it meanwhile."""
+        if self._goal is None:
+            return
         remaining = self._goal - self.offset
         if abs(remaining.x()) + abs(remaining.y()) < 1.5:
             self.offset, self._goal = self._goal, None

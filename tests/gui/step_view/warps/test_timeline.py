@@ -336,7 +336,7 @@ def test_a_picture_of_it_is_saved_with_what_it_is_of_and_nothing_else_is_offered
         assert colors & {state_color(look().theme, state).name() for state in WarpState}
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     tab.exports.open(tab.panes.export)
-    assert len([each for each in tab.exports.menu.actions() if each.isVisible()]) == 6
+    assert len([each for each in tab.exports.menu.actions() if each.isVisible()]) == 7
     tab.exports.menu.hide()
 
 
