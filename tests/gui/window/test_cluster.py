@@ -9,8 +9,11 @@ from gpu.distributed.cluster.settings import ClusterSettings, Tls
 from gpu.messages.events import Failure, Ready
 from gpu.messages.runs.distributed_run import LostWorker
 from gui.window.cluster_dialog import REMOTE_SCHEDULER, THIS_MACHINE, ClusterDialog
+from tests import needs
 from tests.gui.conftest import DEVICE, FakeHost
 from tests.gui.step_view.machines.sample_run import WORKERS, make_run
+
+needs.module("distributed", needs.DASK)
 
 
 @pytest.fixture
