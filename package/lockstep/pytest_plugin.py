@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--lockstep"):
         lockstep.add_app_to_path()
         from gpu.base.errors import LockstepError
-        from gpu.cli.user_code.launch_checks import LaunchChecks
+        from lockstep.launch_checks import LaunchChecks
 
         try:
             config.pluginmanager.register(LaunchChecks())

@@ -20,7 +20,7 @@ DISTRIBUTIONS = {
 OWN = {"gpu", "gui", "tools", "tests", "main", "lockstep"}
 # CuPy is named by hand; Numba and torch are peers that `bench` measures where they are installed.
 PEERS = {"cupy", "cupyx", "numba", "torch"}
-SHELL = {"ipython"}  # it loads our extension
+HOSTS = {"ipython", "pytest"}  # they load our extension and our plugin
 NOT_IMPORTED = {"mako", "pytools", "platformdirs"}  # PyCUDA's Python files import these
 
 
@@ -45,7 +45,7 @@ def imported(*folders: str) -> set[str]:
 
 
 def test_what_runs_lockstep_needs_no_package_of_the_tests():
-    missing = imported("gpu", "gui", "package/lockstep") - required("-run", "-cuda", "-dask", "-bench") - PEERS - SHELL
+    missing = imported("gpu", "gui", "package/lockstep") - required("-run", "-cuda", "-dask", "-bench") - PEERS - HOSTS
     assert missing == set()
 
 
