@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="files, or folders to search")
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON")
-    parser.add_argument("--sarif", metavar="FILE", help="write SARIF 2.1.0, which GitHub shows beside the lines")
+    parser.add_argument("--sarif", metavar="FILE", help="write SARIF 2.1.0, which GitHub shows next to the lines")
     parser.add_argument("--junit", metavar="FILE", help="write JUnit XML, a test case per program, kernel or script")
     parser.add_argument("--baseline", metavar="FILE", help="known findings: they are not reported again")
     parser.add_argument("--write-baseline", metavar="FILE", help="write all findings as a baseline")
