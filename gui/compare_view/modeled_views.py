@@ -101,7 +101,7 @@ class ModeledViews(Card):
         self.what_if.changed.connect(self._slider_timer.start)
         self.limits.row_selected.connect(self._on_row_selected)
         self.roofline.picked.connect(self.select)
-        modeling.gpu_changed.connect(lambda _: self.stale.emit())
+        modeling.gpu_changed.connect(self.stale)
         self.show_view(LIMITS_VIEW)
 
     def show_view(self, name: str) -> None:

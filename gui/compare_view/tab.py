@@ -234,7 +234,7 @@ class CompareTab(QWidget):
         self.workers = WorkersView(jobs)
         self.workers.busy_changed.connect(lambda _: self._on_workers_busy_changed())
         self.workers.failed.connect(self.failed)
-        modeling.gpu_changed.connect(lambda _: self._on_gpu_changed())
+        modeling.gpu_changed.connect(self._on_gpu_changed)
         sources.text_changed.connect(self._on_edit)
         self.sweep = Sweep(jobs, modeling, self)
         self.sweep.added.connect(self._add_point)

@@ -174,7 +174,7 @@ class StepTab(QWidget):
             self.timelines.failed.connect(self._show_no_timeline)
             self.timelines.busy_changed.connect(self._show_modeling)
             self.panes.warps.launch_requested.connect(self.timelines.request_timelines)
-            self.timelines.modeling.gpu_changed.connect(lambda _: self._request_timeline())
+            self.timelines.modeling.gpu_changed.connect(self._request_timeline)
         self.panes.symbols.toggled.connect(lambda _: self._show_symbols())
         self._symbols_ready.connect(self._receive_symbols)
         self.settings_button.clicked.connect(self.settings.toggle)
