@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 from gpu.base.errors import InputError
 from gpu.cli.exit_codes import FAILED, OK
 from gpu.cli.report import format_json
+from gpu.cli.xml_text import replace_illegal
 from gpu.files.file_access import check_target, format_path, write_file
 from gpu.process.grader import GradedSubmission, grade_submissions
 from gpu.process.submission_files import find_submissions
@@ -145,25 +146,18 @@ def format_junit(task: str, graded: Sequence[GradedSubmission]) -> str:
         sum(not each.graded for each in graded),
     )
     counts = f'tests="{len(graded)}" failures="{failures}" errors="{errors}"'
-    head = f"<testsuite name={quoteattr(_replace_illegal(task))} {counts}>"
+    head = f"<testsuite name={quoteattr(replace_illegal(task))} {counts}>"
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', head]
     for each in graded:
-        name = (
-            f"  <testcase classname={quoteattr(_replace_illegal(task))} name={quoteattr(_replace_illegal(each.name))}"
-        )
+        name = f"  <testcase classname={quoteattr(replace_illegal(task))} name={quoteattr(replace_illegal(each.name))}"
         if each.accepted:
             lines.append(f"{name}/>")
             continue
         kind = "failure" if each.graded else "error"
-        detail = escape(_replace_illegal("\n".join(each.sentences)))
+        detail = escape(replace_illegal("\n".join(each.sentences)))
         lines += [
             f"{name}>",
-            f"    <{kind} message={quoteattr(_replace_illegal(each.words))}>{detail}</{kind}>",
+            f"    <{kind} message={quoteattr(replace_illegal(each.words))}>{detail}</{kind}>",
             "  </testcase>",
         ]
     return "\n".join([*lines, "</testsuite>", ""])
-
-
-def _replace_illegal(text: str) -> str:
-    """Replace characters that are not allowed in XML."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)

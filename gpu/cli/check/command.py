@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from gpu.cli.check.runner import UnitResult, UnitRunner
 from gpu.cli.check.units import find_units
 from gpu.cli.exit_codes import FAILED, OK, REFUSED
 from gpu.cli.user_code.amounts import parse_seconds, parse_whole_number
+from gpu.devices.processor import count_cores
 from gpu.files.file_access import check_target, replace_file
 from gpu.files.scratch import ScratchFolder
 
@@ -46,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", metavar="FILE", help="known findings: they are not reported again")
     parser.add_argument("--write-baseline", metavar="FILE", help="write all findings as a baseline")
     parser.add_argument(
-        "--jobs", metavar="N", type=parse_whole_number, default=_count_cores(), help="runs at once (default: cores)"
+        "--jobs", metavar="N", type=parse_whole_number, default=count_cores(), help="runs at once (default: cores)"
     )
     parser.add_argument(
         "--max-seconds",
@@ -59,10 +59,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-I", metavar="DIR", dest="include_dirs", action="append", default=[], help="search this folder for includes"
     )
     parser.add_argument("-D", metavar="NAME=VALUE", dest="defines", action="append", default=[], help="define a macro")
-
-
-def _count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run(options: argparse.Namespace) -> int:

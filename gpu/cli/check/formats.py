@@ -14,6 +14,7 @@ from gpu import __version__
 from gpu.cli.check.findings import CheckedFinding, FindingPlace, format_source
 from gpu.cli.check.runner import UnitResult
 from gpu.cli.check.units import SkippedFile
+from gpu.cli.xml_text import replace_illegal
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
@@ -129,33 +130,30 @@ def format_junit(report: CheckReport) -> bytes:
         case = ElementTree.SubElement(
             suite,
             "testcase",
-            classname=_printable(format_source(result.unit.file)),
-            name=_printable(result.unit.name),
+            classname=replace_illegal(format_source(result.unit.file)),
+            name=replace_illegal(result.unit.name),
             time=f"{result.seconds:.3f}",
         )
         if text := format_result(result):
             failures += 1
             new = sum(not finding.is_known for finding in result.findings)
             message = result.failure or f"{new} finding{'' if new == 1 else 's'}"
-            ElementTree.SubElement(case, "failure", message=_printable(message)).text = _printable(text)
+            ElementTree.SubElement(case, "failure", message=replace_illegal(message)).text = replace_illegal(text)
         elif result.refusal:
-            ElementTree.SubElement(case, "skipped", message=_printable(result.refusal))
+            ElementTree.SubElement(case, "skipped", message=replace_illegal(result.refusal))
         if result.output and (result.failure or result.refusal):
-            ElementTree.SubElement(case, "system-out").text = _printable(result.output)
+            ElementTree.SubElement(case, "system-out").text = replace_illegal(result.output)
     for file in report.skipped:
-        case = ElementTree.SubElement(suite, "testcase", classname=_printable(file.name), name=_printable(file.name))
-        ElementTree.SubElement(case, "skipped", message=_printable(file.reason))
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=replace_illegal(file.name), name=replace_illegal(file.name)
+        )
+        ElementTree.SubElement(case, "skipped", message=replace_illegal(file.reason))
     suite.set("tests", str(len(report.results) + len(report.skipped)))
     suite.set("failures", str(failures))
     suite.set("skipped", str(len(suite.findall("testcase/skipped"))))
     ElementTree.indent(suite)
     tree: str = ElementTree.tostring(suite, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{tree}\n'.encode()
-
-
-def _printable(text: str) -> str:
-    """Replace characters that are not allowed in XML."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
 
 
 def format_sarif(report: CheckReport) -> str:
