@@ -125,6 +125,7 @@ def test_only_what_was_verified_is_shown() -> None:
     assert KEPT.verified_runs("sort") == ()
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
-HEAD = """
-__global__ void nothing() {}
-int main() {
-    char here[64] = {}, *memory, *managed; size_t pitch, many = (size_t)-1; float ms; cudaStream_t stream;
+CALL = """
+void call_%d() {
+    char here[64] = {}, *memory, *managed, *first_managed; size_t pitch, many = (size_t)-1; float ms; cudaStream_t stream;
     cudaEvent_t first, second; cudaDeviceProp properties; int number; cudaArray_t array; cudaGraph_t graph;
     cudaPointerAttributes attributes; cudaFuncAttributes function;
-    CHECK(cudaMalloc(&memory, 64)); CHECK(cudaMallocManaged(&managed, 64));
+    CHECK(cudaMalloc(&memory, 64)); CHECK(cudaMallocManaged(&managed, 64)); first_managed = managed;
     CHECK(cudaEventCreate(&first)); CHECK(cudaEventCreate(&second));
     CHECK(cudaEventRecord(first)); CHECK(cudaEventRecord(second));
     CHECK(cudaStreamCreate(&stream)); CHECK(cudaStreamSynchronize(stream)); CHECK(cudaStreamDestroy(stream));
@@ -20,6 +17,7 @@ int main() {
     CHECK(cudaMallocManaged(&managed, 64));
     nothing<<<1, 1>>>();
     CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(first_managed)); CHECK(cudaFree(managed));
 }
 """
 INVALID, MEMORY, HANDLE = "cudaErrorInvalidValue", "cudaErrorMemoryAllocation", "cudaErrorInvalidResourceHandle"
@@ -70,10 +68,15 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_a_call_that_cuda_refuses_returns_its_error(program, call):
-    ended = program(HEAD % call)
-    assert (ended.code, ended.stdout) == (0, f"{CALLS[call]} {CALLS[call]}\n"), ended.stderr
+def test_a_call_that_cuda_refuses_returns_its_error(program):
+    """One program makes all calls: each returns its own error, and leaves a device that works for the next."""
+    calls = "".join(CALL % numbered for numbered in enumerate(CALLS))
+    main = "".join(f"    call_{number}();\n" for number in range(len(CALLS)))
+    ended = program(f"__global__ void nothing() {{}}\n{calls}int main() {{\n{main}}}\n")
+    assert ended.code == 0, ended.stderr
+    assert dict(zip(CALLS, ended.stdout.splitlines(), strict=True)) == {
+        call: f"{error} {error}" for call, error in CALLS.items()
+    }
 
 
 def test_an_allocation_that_fails_leaves_room_for_others(program):

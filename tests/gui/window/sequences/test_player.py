@@ -128,26 +128,31 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("lecture", [False, True])
-@pytest.mark.parametrize(("moment", "message"), BROKEN)
 def test_a_moment_that_no_longer_exists_is_reported_and_the_next_is_shown(
-    window, tmp_path, wait_for_moment, press, moment, message, lecture
+    window, tmp_path, wait_for_moment, press, lecture
 ):
+    """Broken moments between two good ones in turn: MOMENTS[0], a broken one, MOMENTS[1], a broken one, MOMENTS[0]..."""
+    moments = [MOMENTS[0]]
+    for number, (moment, _) in enumerate(BROKEN):
+        moments += [moment, MOMENTS[(number + 1) % 2]]
     path = tmp_path / "old.sequence"
-    write_sequence(path, MomentSequence("Old", (MOMENTS[0], moment, MOMENTS[1])))
+    write_sequence(path, MomentSequence("Old", tuple(moments)))
     window.sequences.open(path)
     wait_for_moment()
     if lecture:
         press(Qt.Key.Key_F11)
-    press(Qt.Key.Key_N)
-    assert not window.sequences.is_opening
-    assert window.banner.message.text().startswith(f"Moment 2, M: {message}")
-    assert_shows(window, MOMENTS[0])
-    if lecture:
-        assert window.lecturing.view.sentence.text.startswith(f"Moment 2, M: {message}")
-    press(Qt.Key.Key_N)
-    wait_for_moment()
-    assert_shows(window, MOMENTS[1])
-    assert not window.banner.isVisible()
+    for number, (_, message) in enumerate(BROKEN):
+        press(Qt.Key.Key_N)
+        assert not window.sequences.is_opening
+        report = f"Moment {2 * number + 2}, M: {message}"
+        assert window.banner.message.text().startswith(report)
+        assert_shows(window, MOMENTS[number % 2])
+        if lecture:
+            assert window.lecturing.view.sentence.text.startswith(report)
+        press(Qt.Key.Key_N)
+        wait_for_moment()
+        assert_shows(window, MOMENTS[(number + 1) % 2])
+        assert not window.banner.isVisible()
 
 
 def test_a_step_past_the_end_or_a_missing_picture_is_reported_and_the_last_step_shown(
