@@ -17,7 +17,7 @@ from gpu.files import file_access
 from gpu.hosts.driver import machine_code
 from gpu.hosts.driver.faults import INVALID_VALUE, DriverLaunchError, build_logic_error, format_failure
 from gpu.hosts.driver.journal import Journal, LaunchEntry, current_journal
-from gpu.hosts.driver.memory import GlobalMemory
+from gpu.hosts.driver.memory import GlobalMemory, mark_all_written, mark_complete_memories
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.checkers.races.races import RaceChecker
@@ -82,8 +82,8 @@ def _unpack(kernel: SimulatedKernel, packed: bytes) -> list[Any]:
     return values
 
 
-def _name_memories(kernel: SimulatedKernel, values: Sequence[Any]) -> tuple[list[GlobalMemory], list[str]]:
-    """Name allocations after the kernel's parameters; return them, and the names of uninitialized ones."""
+def _name_memories(kernel: SimulatedKernel, values: Sequence[Any]) -> list[GlobalMemory]:
+    """Name allocations after the kernel's parameters, and return them."""
     memories: list[GlobalMemory] = []
     for (parameter, type), argument in zip(kernel.parameters, values, strict=True):
         for name, pointer_type, value in _iterate_pointers(parameter, type, argument):
@@ -91,7 +91,7 @@ def _name_memories(kernel: SimulatedKernel, values: Sequence[Any]) -> tuple[list
             if isinstance(memory, GlobalMemory) and memory not in memories:
                 memory.name, memory.element_bytes = name, pointer_type.element.size if value.offset == 0 else 0
                 memories.append(memory)
-    return memories, [memory.name for memory in memories if not memory.written]
+    return memories
 
 
 def _iterate_pointers(name: str, type: Type, value: Any) -> Iterator[tuple[str, Pointer, PointerValue]]:
@@ -156,26 +156,30 @@ class LoadedModule:
         kernel = self.module.kernel(name, clusters)
         extents = (_pad_extents(grid), _pad_extents(block))
         values = _unpack(kernel, packed)
-        memories, unwritten = _name_memories(kernel, values)
+        memories = _name_memories(kernel, values)
         log = current_journal()
         counters = Counters()
         findings: list[Finding] = []
         failure: Finding | None = None
         target: Path | None = None
-        refused = False
+        refused = is_observed = False
         log.on_begin(name, call_site)
         modeled_us = log.model_launch(self.module, name, *extents, shared_bytes, values)
         begun = time.perf_counter()
         try:
             if log.trace_folder is not None and log.should_record(len(log.entries) + 1, _count_threads(*extents)):
                 target = _trace_path(log, log.trace_folder, name)
-                findings = self._record(name, extents, values, shared_bytes, unwritten, counters, target, clusters)
+                findings = self._record(name, extents, values, shared_bytes, counters, target, clusters)
+                is_observed = True
             else:
-                checkers = create_checkers(unwritten, self._heaps) if log.checked else ()
+                checkers = create_checkers(heaps=self._heaps) if log.checked else ()
                 trial = RaceChecker() if log.checked else None
                 if log.fast and machine_code.try_launch(
                     self.module, kernel, name, extents, values, shared_bytes, clusters
                 ):
+                    for memory in memories:
+                        memory.mark_written()
+                    is_observed = True
                     return
                 try:
                     kernel.launch(
@@ -186,6 +190,7 @@ class LoadedModule:
                         schedule=log.schedule,
                         trial_observer=trial,
                     )
+                    is_observed = log.checked
                 finally:
                     found = [finding for checker in checkers for finding in checker.findings]
                     findings = sort_findings(found + (select_trial_findings(trial, found) if trial else []))
@@ -200,8 +205,10 @@ class LoadedModule:
             ) from None
         finally:
             sys.stdout.flush()
-            for memory in memories:
-                memory.written = True
+            if is_observed:
+                mark_complete_memories()
+            else:
+                mark_all_written()
             milliseconds = 1e3 * (time.perf_counter() - begun)
             counted = log.checked or target is not None
             entry = LaunchEntry(
@@ -226,7 +233,6 @@ class LoadedModule:
         extents: tuple[tuple[int, ...], tuple[int, ...]],
         values: Sequence[Any],
         shared_bytes: int,
-        unwritten: Sequence[str],
         counters: Counters,
         target: Path,
         cluster: tuple[int, int, int] | None,
@@ -239,7 +245,6 @@ class LoadedModule:
             shared_bytes=shared_bytes,
             max_lane_events=log.max_lane_events or MAXIMUM_LANE_EVENTS,
             schedule=log.schedule,
-            uninitialized=unwritten,
             observers=(counters,),
             cluster=cluster,
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from functools import cache
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -20,23 +21,88 @@ from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
 Array = npt.NDArray[Any]
 
 _UNNAMED = "an allocation"
+_WRITTEN = 0xFF
 _MAX_MEMORY_BYTES = 4 << 30
 _MAX_POISONED_BYTES = 64 << 20
 """Bytes of the largest allocation that is filled with a pattern; untouched pages of larger ones cost nothing."""
 
 
 class GlobalMemory(FlatMemory):
-    """An allocation; `written` is whether anything has been written to it."""
+    """An allocation, which knows its written bytes.
+
+    Parameters
+    ----------
+    data : array of uint8
+        The bytes.
+    written : bool
+        Whether all bytes always count as written, as the host may write them.
+    managed : bool
+        Whether the host can access it too.
+    """
 
     def __init__(self, data: Array, *, written: bool = False, managed: bool = False) -> None:
         super().__init__(_UNNAMED, "global", data)
-        self.written = written
         self.managed = managed
+        self._is_tracked, self._is_written = not written, written
+        self._written_bytes: Array | None = None
         _usage.add(data.size)
+        if not written:
+            _partly_written.add(self)
 
     def __del__(self) -> None:
         if hasattr(self, "data"):
             _usage.subtract(self.data.size)
+
+    def get_written_bytes(self) -> Array | None:
+        if self._is_written:
+            return None
+        if self._written_bytes is None:
+            self._written_bytes = np.zeros(-(-self.data.size // 16) * 16, np.uint8)
+        return self._written_bytes
+
+    def mark_written(self, offset: int = 0, size: int | None = None) -> None:
+        """Mark `size` bytes from an offset as written; by default, all bytes."""
+        if size is None or size >= self.data.size:
+            self._is_written, self._written_bytes = True, None
+            _partly_written.discard(self)
+            return
+        written = self.get_written_bytes()
+        if written is not None:
+            written[offset : offset + size] = _WRITTEN
+
+    def share(self) -> None:
+        """Count all bytes as written from now on, as the host may write them."""
+        self._is_tracked = False
+        self.mark_written()
+
+    def mark_unwritten(self, offset: int, unwritten: Array) -> None:
+        """Mark bytes from an offset as not written, where `unwritten` is true: a bool for each byte."""
+        if not self._is_tracked:
+            return
+        written = self.get_written_bytes()
+        if written is None:
+            self._is_written = False
+            written = self._written_bytes = np.full(-(-self.data.size // 16) * 16, _WRITTEN, np.uint8)
+            _partly_written.add(self)
+        written[offset : offset + unwritten.size][unwritten] = 0
+
+    def mark_if_complete(self) -> None:
+        """Drop the mask of written bytes if it contains all of them."""
+        written = self._written_bytes
+        if written is not None and written[-1 - (written.size - self.data.size)] and written[: self.data.size].all():
+            self.mark_written()
+
+
+def mark_all_written() -> None:
+    """Mark all bytes of all allocations as written, after unobserved writes."""
+    for memory in list(_partly_written):
+        memory.mark_written()
+
+
+def mark_complete_memories() -> None:
+    """Drop the masks of all allocations whose bytes have all been written."""
+    for memory in list(_partly_written):
+        memory.mark_if_complete()
 
 
 class _Usage:
@@ -56,6 +122,7 @@ class _Usage:
 
 
 _usage = _Usage()
+_partly_written: WeakSet[GlobalMemory] = WeakSet()
 
 
 @cache
@@ -141,10 +208,41 @@ def bytes_at(address: Any, size: int, routine: str) -> Array:
 
 
 def writable_bytes_at(address: Any, size: int, routine: str) -> Array:
-    """Return a view of `size` bytes that the caller will write."""
+    """Return a view of `size` bytes that the caller will write; they count as written."""
+    view = bytes_at(address, size, routine)
+    if size:
+        memory, offset = find_memory(int(address), routine)
+        if isinstance(memory, GlobalMemory):
+            memory.mark_written(offset, size)
+    return view
+
+
+def shared_bytes_at(address: Any, size: int, routine: str) -> Array:
+    """Return a view of `size` bytes that the host may write at any time; from now on they always count as written."""
     view = bytes_at(address, size, routine)
     if size:
         memory, _ = find_memory(int(address), routine)
         if isinstance(memory, GlobalMemory):
-            memory.written = True
+            memory.share()
     return view
+
+
+def copy_device_bytes(target: Any, source: Any, size: int, routine: str) -> None:
+    """Copy `size` bytes within the device; what has not been written to the source counts as unwritten at the target.
+
+    Raises
+    ------
+    DriverLogicError
+        If the bytes are not all in one allocation on each side.
+    """
+    if not size:
+        return
+    data = bytes_at(source, size, routine)
+    memory, offset = find_memory(int(source), routine)
+    written = memory.get_written_bytes()
+    part = None if written is None else written[offset : offset + size].copy()
+    writable_bytes_at(target, size, routine)[:] = data
+    if part is not None and not part.all():
+        memory, offset = find_memory(int(target), routine)
+        if isinstance(memory, GlobalMemory):
+            memory.mark_unwritten(offset, part == 0)

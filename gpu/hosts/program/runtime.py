@@ -29,6 +29,7 @@ from gpu.hosts.driver.memory import (
     GlobalMemory,
     address_of,
     bytes_at,
+    copy_device_bytes,
     free_memory,
     new_memory,
     total_memory,
@@ -286,6 +287,10 @@ class Runtime:
         if not size:
             return
         data = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpy")
+        if _is_device_address(source) and _is_device_address(target):
+            self._view_side(target, size, kind, _TO_DEVICE, "cudaMemcpy")
+            copy_device_bytes(target, source, size, "cudaMemcpy")
+            return
         destination = self._view_side(target, size, kind, _TO_DEVICE, "cudaMemcpy", written=True)
         ctypes.memmove(destination.ctypes.data, data.ctypes.data, size)
 

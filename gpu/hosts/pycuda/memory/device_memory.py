@@ -13,8 +13,10 @@ from gpu.hosts.driver.memory import (
     GlobalMemory,
     address_of,
     bytes_at,
+    copy_device_bytes,
     find_memory,
     free_memory,
+    shared_bytes_at,
     total_memory,
     writable_bytes_at,
 )
@@ -60,8 +62,8 @@ class SimulatedAllocation:
     __index__ = __long__ = __int__
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
-        """Return a part as a buffer."""
-        return bytes_at(self._address + offset, size, "DeviceAllocation.as_buffer").data
+        """Return a part as a buffer, which the script may write."""
+        return shared_bytes_at(self._address + offset, size, "DeviceAllocation.as_buffer").data
 
     def free(self) -> None:
         """Free the memory."""
@@ -79,8 +81,8 @@ class PointerHolder:
         raise NotImplementedError("a subclass of PointerHolderBase must define get_pointer")
 
     def as_buffer(self, size: int, offset: int = 0) -> memoryview:
-        """Return memory at the address as a buffer."""
-        return bytes_at(int(self) + offset, size, "PointerHolderBase.as_buffer").data
+        """Return memory at the address as a buffer, which the script may write."""
+        return shared_bytes_at(int(self) + offset, size, "PointerHolderBase.as_buffer").data
 
     def __int__(self) -> int:
         return int(self.get_pointer())
@@ -195,7 +197,7 @@ def memcpy_dtoh_async(dest: Any, src: Any, stream: SimulatedStream | None = None
 def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
     """Copy within the device."""
     current_context("cuMemcpyDtoD")
-    writable_bytes_at(dest, size, "cuMemcpyDtoD")[:] = bytes_at(src, size, "cuMemcpyDtoD").copy()
+    copy_device_bytes(dest, src, size, "cuMemcpyDtoD")
 
 
 @export("memcpy_dtod_async")

@@ -30,8 +30,8 @@ class UninitializedChecker(Checker):
     """Find reads of bytes that nothing has written.
 
     Shared memory, local arrays and memory from malloc always start uninitialized. Other global memory counts as
-    initialized, except for the arrays in `uninitialized`; writes to those remain known in later launches that use the
-    same array.
+    initialized, except for the arrays in `uninitialized`, and for the bytes that `FlatMemory.get_written_bytes` lacks:
+    writes are added to that mask. Writes to `uninitialized` remain known in later launches that use the same array.
 
     Parameters
     ----------
@@ -91,6 +91,9 @@ class UninitializedChecker(Checker):
             return None
         if memory.space == "shared":
             return np.zeros(memory.data.size, np.uint8)
+        written = memory.get_written_bytes()
+        if written is not None:
+            return written
         # A reference to the array keeps its address from being reused, and later launches find its shadow.
         key = (memory.data.ctypes.data, memory.data.size)
         if key not in self._arrays and memory.name in self._uninitialized:

@@ -185,6 +185,10 @@ class FlatMemory:
         self.data = data
         self._views.clear()
 
+    def get_written_bytes(self) -> Array | None:
+        """Return a uint8 mask, 0xFF for each written byte, padded to 16 bytes; None if all bytes are written."""
+        return None
+
     def to_declared_element(self, element: int, size: int) -> int:
         """Convert an index in elements of `size` bytes to one in elements of the declared type, such as float3."""
         return element * size // self.element_bytes if self.element_bytes > size else element

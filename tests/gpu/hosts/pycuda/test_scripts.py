@@ -234,6 +234,31 @@ copy(c, b, block=(32, 1, 1))
     assert found == [["uninitialized"], []]
 
 
+def test_a_part_of_memory_without_values_is_a_finding_unless_the_script_may_have_written_it(script):
+    ended = script(
+        HEAD
+        + """
+module = SourceModule("__global__ void copy(int *to, const int *from) { to[threadIdx.x] = from[threadIdx.x]; }")
+copy = module.get_function("copy")
+a, b, c, d = (cuda.mem_alloc(128) for _ in range(4))
+cuda.memset_d8(a, 0, 127)
+copy(b, a, block=(32, 1, 1))
+np.asarray(memoryview(c.as_buffer(128)).cast("B"))[:] = 0
+cuda.memset_d8(c, 0, 1)
+copy(b, c, block=(32, 1, 1))
+cuda.memset_d32(d, 0, 31)
+cuda.memcpy_dtod(c, d, 128)
+copy(b, c, block=(32, 1, 1))
+cuda.memcpy_dtod(a, d, 128)
+copy(b, a, block=(32, 1, 1))
+""",
+        "--check",
+        report=True,
+    )
+    found = [[each["kind"] for each in launch["findings"]] for launch in ended.report["launches"]]
+    assert found == [["uninitialized"], [], [], ["uninitialized"]]
+
+
 def test_an_access_out_of_bounds_is_a_launch_error_that_says_where(script):
     ended = script(
         HEAD
