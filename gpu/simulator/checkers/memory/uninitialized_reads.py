@@ -43,6 +43,8 @@ class UninitializedChecker(Checker):
         self._uninitialized = frozenset(uninitialized)
         self._findings: dict[tuple[str, int, str], Finding] = {}
         self._shadows: WeakKeyDictionary[DeviceMemory, Array | None] = WeakKeyDictionary()
+        # Bytes at the beginning of a memory that were written before the launch: most reads need no other test.
+        self._prefixes: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Array]] = {}
 
     @property
@@ -52,7 +54,7 @@ class UninitializedChecker(Checker):
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         shadow = self._get_shadow(access.memory, batch)
-        if shadow is None:
+        if shadow is None or (access.site.action == "read" and self._is_in_prefix(access)):
             return
         lanes, words, word = _access_words(batch, access, shadow.size)
         view, written = shadow.view(_WORDS[word]), _WRITTEN_WORDS[word]
@@ -93,12 +95,20 @@ class UninitializedChecker(Checker):
             return np.zeros(memory.data.size, np.uint8)
         written = memory.get_written_bytes()
         if written is not None:
+            self._prefixes[memory] = memory.data.size if written.all() else int(written.argmin())
             return written
         # A reference to the array keeps its address from being reused, and later launches find its shadow.
         key = (memory.data.ctypes.data, memory.data.size)
         if key not in self._arrays and memory.name in self._uninitialized:
             self._arrays[key] = (memory.data, np.zeros(_pad_size(memory.data.size), np.uint8))
         return self._arrays[key][1] if key in self._arrays else None
+
+    def _is_in_prefix(self, access: Access) -> bool:
+        prefix = self._prefixes.get(access.memory, 0)
+        if not prefix:
+            return False
+        last = access.element.max() if isinstance(access.element, np.ndarray) else access.element
+        return (int(last) + 1) * access.size <= prefix
 
     def _report(self, batch: BlockBatch, access: Access, lanes: Array) -> None:
         """Add a finding for lanes that read unwritten bytes."""
