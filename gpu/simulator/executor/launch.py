@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -66,6 +67,9 @@ TRIAL_SCHEDULE = "shuffle:1"
 _TRIAL_LANES, _TRIAL_ROUNDS, _TRIAL_SECONDS = (1 << 9, 1 << 12), 2000, 2.0
 """The most lanes of a trial, and of one that follows if they starve; loop iterations of a warp; seconds of processor
 time."""
+
+
+_TRIAL_ERRORS = (LaunchError, StarvationError, MemoryError)
 
 
 def _refuse_child(child: ChildLaunch, depth: int) -> None:
@@ -275,7 +279,10 @@ class SimulatedKernel:
             if first < done:
                 continue  # ran with earlier blocks, which wait for it
             starved: tuple[RunningBatch, StarvationError] | None = None
-            for attempt in self._plan_attempts(order, depth, planned, selected.stop - first, block, shared_bytes):
+            attempts = self._plan_attempts(order, depth, planned, selected.stop - first, block, shared_bytes)
+            if self._compiler.values is not PLAIN:
+                attempts = iter([self._find_fair_attempt(attempts, grid, block, first, values, shared_bytes)])
+            for attempt in attempts:
                 if starved is not None and not attempt.can_fail:
                     self._check_residency(*starved, selected.stop - first, values)
                 together = attempt.blocks
@@ -301,6 +308,56 @@ class SimulatedKernel:
             tree.time_limit.begin_children()
         tree.run_in_order(children, depth + 1)
 
+    def _find_fair_attempt(
+        self,
+        attempts: Iterator[_Attempt],
+        grid: Sequence[int],
+        block: Sequence[int],
+        first: int,
+        values: Sequence[Any],
+        shared_bytes: int,
+    ) -> _Attempt:
+        """Return the attempt in which no lanes starve, for a recording, which cannot be undone.
+
+        Each attempt runs without a recording, and what it does is undone.
+
+        Parameters
+        ----------
+        attempts : iterator of _Attempt
+            As of `_plan_attempts`.
+        grid, block : sequence of int
+            Extents in x, y and z.
+        first : int
+            The first block of the batch, by number.
+        values : sequence
+            The kernel's arguments.
+        shared_bytes : int
+            The size of the extern __shared__ array.
+        """
+        plain = self.with_compiler(LockstepCompiler())
+        for attempt in attempts:
+            if not attempt.can_fail:
+                break
+            batch = RunningBatch(Geometry(block, attempt.blocks), grid, first, shared_bytes)
+            tree = HostLaunch(_refuse_child, lambda batch: None, None, None, attempt.order, _TRIAL_SECONDS)
+            tree.attach_batch(batch, 0)
+            try:
+                plain._run_and_undo(batch, values, attempt.order, watches_syncs=self._syncs_in_branches)  # noqa: SLF001
+            except StarvationError as starvation:
+                if starvation.position is not None or starvation.needs_lanes:
+                    self._needs_lanes |= starvation.needs_lanes
+                    self._fairness = attempt.fairness + 1
+                    continue
+                # It writes too much to be undone further.
+            except LaunchError as error:
+                if self._needs_lanes and error.kind == "barrier":
+                    continue  # a finding in lockstep: the mask of a `__syncwarp` names lanes that do not arrive
+                # The recording shows the error.
+            except MemoryError:
+                pass
+            return dataclasses.replace(attempt, can_fail=False)
+        return attempt
+
     def _run_trial(
         self, grid: Sequence[int], block: Sequence[int], values: Sequence[Any], shared_bytes: int, observer: Observer
     ) -> None:
@@ -318,26 +375,38 @@ class SimulatedKernel:
             tree.attach_batch(batch, 0)
             observer.launch_begins(self.name, grid, block)
             observer.batch_begins(batch)
-            # If it fails, the launch itself shows the error, if it is one in any schedule.
-            has_ended = self._run_and_undo(batch, values, order)
+            try:
+                self._run_and_undo(batch, values, order)
+            except _TRIAL_ERRORS:
+                has_ended = False  # the launch itself shows the error, if it is one in any schedule
+            else:
+                has_ended = True
             observer.launch_ends()
             if has_ended:
                 return
 
-    def _run_and_undo(self, batch: RunningBatch, values: Sequence[Any], order: ExecutionOrder) -> bool:
-        """Run a batch and undo what it does; return whether all of its lanes have ended without an error."""
-        monitor = batch.monitor = ProgressMonitor(must_undo=True)
+    def _run_and_undo(
+        self, batch: RunningBatch, values: Sequence[Any], order: ExecutionOrder, *, watches_syncs: bool = False
+    ) -> None:
+        """Run a batch and undo what it does.
+
+        Raises
+        ------
+        LaunchError, StarvationError, MemoryError
+            Not all of its lanes end.
+        """
+        monitor = batch.monitor = ProgressMonitor(must_undo=True, watches_syncs=watches_syncs)
         try:
-            if order.chooser is None:
-                self._run_batch(batch, values, batch.geometry.thread_mask)
-            else:
-                scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
-                scheduler.run(partial(self._run_batch, batch, values))
-        except (LaunchError, StarvationError, MemoryError):
-            return False
+            self._run_in_order(batch, values, order)
         finally:
             monitor.undo()
-        return True
+
+    def _run_in_order(self, batch: RunningBatch, values: Sequence[Any], order: ExecutionOrder) -> None:
+        if order.chooser is None:
+            self._run_batch(batch, values, batch.geometry.thread_mask)
+        else:
+            scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
+            scheduler.run(partial(self._run_batch, batch, values))
 
     def _check_residency(
         self, starved_batch: RunningBatch, starved: StarvationError, remaining: int, values: Sequence[Any]
@@ -367,7 +436,8 @@ class SimulatedKernel:
             batch = RunningBatch(Geometry(geometry.block, remaining), grid, starved_batch.first, shared_bytes)
             tree = HostLaunch(_refuse_child, lambda batch: None, None, None, order, _EXCESS_SECONDS)
             tree.attach_batch(batch, 0)
-            if self._run_and_undo(batch, values, order):
+            with contextlib.suppress(*_TRIAL_ERRORS):
+                self._run_and_undo(batch, values, order)
                 break
         else:
             if orders:
@@ -410,7 +480,6 @@ class SimulatedKernel:
             (self._may_wait or self._syncs_in_branches)
             and order.register_seed is None
             and not (self._syncs_grid or depth or prod(self._function.cluster or (1,)) > 1)
-            and self._compiler.values is PLAIN
         )
         if can_retry:
             lanes = Geometry(block, 1).lanes
@@ -449,11 +518,8 @@ class SimulatedKernel:
                 registers = batch.registers = Registers(batch, batch.observer, order.register_seed)
                 self._run_batch(batch, values, batch.geometry.thread_mask)
                 registers.flush_lanes(batch.geometry.thread_mask)
-            elif order.chooser is None:
-                self._run_batch(batch, values, batch.geometry.thread_mask)
             else:
-                scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
-                scheduler.run(partial(self._run_batch, batch, values))
+                self._run_in_order(batch, values, order)
         except (StarvationError, LaunchError) as error:
             if isinstance(error, LaunchError) and not self._shows_wrong_mask(error, batch):
                 raise

@@ -4,8 +4,8 @@ from gpu.kernel.simulate import simulate
 from tests.gpu.simulator.checkers.independent_kernels import PAIRS, KernelPair
 
 
-def find_kinds(pair: KernelPair, source: str) -> set[str]:
-    simulation = simulate("k.cu", "k", pair.grid, pair.block, pair.arguments, source=source)
+def find_kinds(pair: KernelPair, source: str, **options: bool) -> set[str]:
+    simulation = simulate("k.cu", "k", pair.grid, pair.block, pair.arguments, source=source, **options)
     return {finding.kind for finding in simulation.findings}
 
 
@@ -17,3 +17,18 @@ def test_a_right_kernel_has_no_findings(pair: KernelPair) -> None:
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.wrong)
 def test_a_wrong_kernel_has_a_finding(pair: KernelPair) -> None:
     assert find_kinds(pair, pair.build_wrong_source()) & set(pair.kinds), pair.error
+
+
+# Of the wrong twins, an endless loop costs its whole time limit, and a trial finds the other one without a recording.
+_NOT_RECORDED = {
+    "first wait for parity 1",
+    "barrier object that a warp leaves without notice",
+    "sequence lock over plain data",
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.right)
+def test_a_recording_has_the_same_verdict(pair: KernelPair) -> None:
+    assert not find_kinds(pair, pair.source, traced=True), pair.reason
+    if pair.wrong not in _NOT_RECORDED:
+        assert find_kinds(pair, pair.build_wrong_source(), traced=True) & set(pair.kinds), pair.error

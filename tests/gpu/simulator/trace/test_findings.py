@@ -174,3 +174,50 @@ def test_shared_memory_with_an_index_of_64_unsigned_bits_is_recorded(blocks: int
     )
     assert not trace.findings
     assert trace.array("out", len(trace.events)).tolist() == [*range(10, 18)] * blocks
+
+
+_WAITING = """
+__global__ void wait(int *out) {
+    __shared__ volatile int flag;
+    int i = threadIdx.x;
+    if (i == 0) flag = 0;
+    __syncthreads();
+    if (i < 32) {
+        if (i == 0) while (!flag) {}
+        __syncwarp();
+        __threadfence_block();
+        out[i] = out[i + 32];
+    } else {
+        out[i] = i;
+        __threadfence_block();
+        __syncwarp();
+        if (i == 32) flag = 1;
+    }
+}
+__global__ void meet(int *out) {
+    int i = threadIdx.x;
+    if (i % 32 < 16) {
+        __syncwarp();
+        out[i] = out[i + 16];
+    } else {
+        out[i] = i;
+        __syncwarp();
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("wait", [*range(32, 64), *range(32, 64)]),
+        ("meet", [*range(16, 32), *range(16, 32), *range(48, 64), *range(48, 64)]),
+    ],
+)
+def test_lanes_that_wait_for_later_lanes_are_recorded_in_a_fair_order(kernel: str, expected: list[int]) -> None:
+    out = np.zeros(64, np.int32)
+    trace = SimulatedModule(_WAITING, Path("k.cu"), {}).trace(
+        kernel, (1, 1, 1), (64, 1, 1), [out.view(np.uint8)], max_seconds=2
+    )
+    assert (trace.failure, trace.findings) == ("", ())
+    assert out.tolist() == expected
