@@ -172,7 +172,7 @@ class BarrierPhases:
                 del self._copies[number]
                 for copy in copies:
                     copy.perform()
-                    self._notify(number, phase.parity, copy.lane, passes=False)
+                    self._notify(number, phase.parity, copy.lane, passes=False, completes_copy=True)
                     phase = replace(
                         phase,
                         pending_arrivals=phase.pending_arrivals - copy.arrivals,
@@ -271,9 +271,10 @@ class BarrierPhases:
             raise self._misuse_error(lane, UNINITIALIZED, position)
         return phase
 
-    def _notify(self, number: int, parity: int, lane: int, *, passes: bool) -> None:
+    def _notify(self, number: int, parity: int, lane: int, *, passes: bool, completes_copy: bool = False) -> None:
         if self._batch.observer is not None:
-            self._batch.observer.phase(self._batch, 2 * number + parity, lane, passes=passes)
+            phase = 2 * number + parity
+            self._batch.observer.phase(self._batch, phase, lane, passes=passes, completes_copy=completes_copy)
 
     def _misuse_error(self, lane: int, misuse: str, position: SourcePosition) -> LaunchError:
         thread = self._batch.describe(lane)

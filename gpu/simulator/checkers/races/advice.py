@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-RaceScope = Literal["instruction", "copy", "warp", "block", "cluster", "grid", "launches"]
+RaceScope = Literal["instruction", "copy", "bulk", "warp", "block", "cluster", "grid", "launches"]
 """The narrowest scope that contains two accesses: one instruction, or threads of one warp, block, cluster or grid, or
-two launches; "copy" if one access is an asynchronous copy that is still running."""
+two launches; "copy" if one access is an asynchronous copy that is still running; "bulk" if the earlier one is a bulk
+copy to shared memory, which an mbarrier completes."""
 
 _ADVICE: dict[RaceScope, str] = {
     "instruction": "The threads of one statement are unordered: use an atomic operation, or let one thread write",
     "copy": "The asynchronous copy runs until its thread waits for it: add a wait between the two accesses, such as "
     "__pipeline_wait_prior(), and a __syncthreads() after it if other threads access the data",
+    "bulk": "Only a thread that waits for the phase of the mbarrier knows that the bulk copy has ended: add a wait, "
+    "such as mbarrier.try_wait, before the access, or a barrier after another thread's wait",
     "warp": "No barrier separates the two accesses: add a __syncwarp() between them",
     "block": "No barrier separates the two accesses: add a __syncthreads() between them",
     "cluster": "No barrier separates the two accesses: add a cluster.sync() between them",

@@ -38,7 +38,7 @@ def find_strength(site: AccessSite) -> Strength:
     return Strength.ORDERED
 
 
-_COLUMNS = np.dtype([("strength", np.int8), ("reads", bool), ("use", np.int8), ("level", np.int8)])
+_COLUMNS = np.dtype([("strength", np.int8), ("reads", bool), ("use", np.int8), ("level", np.int8), ("bulk", bool)])
 
 
 class SiteTable:
@@ -49,13 +49,16 @@ class SiteTable:
     sites : list of AccessSite
         The sites.
     properties : array
-        For each site its "strength", whether it "reads", the "use" of its value, and the "level" of its scope.
+        For each site its "strength", whether it "reads", the "use" of its value, the "level" of its scope, and whether
+        it is a write of a "bulk" copy.
+    has_narrow_scopes, has_bulk_writes : bool
+        Whether any site has such a property.
     """
 
     def __init__(self) -> None:
         self.sites: list[AccessSite] = []
         self.properties = np.zeros(64, _COLUMNS)
-        self.has_narrow_scopes = False
+        self.has_narrow_scopes = self.has_bulk_writes = False
         self._numbers: dict[int, int] = {}
 
     def find_number(self, site: AccessSite) -> int:
@@ -71,7 +74,9 @@ class SiteTable:
                 site.action == "read",
                 site.use,
                 SCOPE_LEVELS[site.scope],
+                site.bulk and site.action == "write",
             )
+            self.has_bulk_writes |= site.bulk and site.action == "write"
             self.has_narrow_scopes |= is_narrow(site)
         return number
 

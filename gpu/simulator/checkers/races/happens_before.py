@@ -271,12 +271,15 @@ class HappensBefore:
                 if not waiting:
                     del self._waiting[warp, named]
 
-    def arrive_at_phase(self, time: int, phase: int, lane: int) -> None:
-        """Record an arrival of a lane in a phase of an mbarrier, and merge its clock into the phase's."""
+    def arrive_at_phase(self, time: int, phase: int, lane: int, *, is_copy: bool = False) -> None:
+        """Record an arrival of a lane in a phase of an mbarrier, and merge its clock into the phase's.
+
+        If a copy of the lane arrives, the lane itself does not know that.
+        """
         if self._cluster_clocks is None:
             self._cluster_clocks = np.full((self._warp_time.size, self._lanes_per_cluster), _FIRST, np.int64)
         self.has_warp_times = True
-        clock = self._cluster_clocks[lane]
+        clock = self._cluster_clocks[lane].copy() if is_copy else self._cluster_clocks[lane]
         base = self._cluster_starts[lane // self._threads_per_block]
         clock[base + lane % self._threads_per_block] = time
         first = lane // WARP * WARP

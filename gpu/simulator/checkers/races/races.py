@@ -65,7 +65,8 @@ class RaceChecker(Checker):
     Between the start of an asynchronous copy and the wait for it, no thread may access its destination or change its
     source, including the thread that started it; at the wait it becomes an access of that thread. Conflicting accesses
     of other threads must happen before the start. The same applies to the tiles that the matrix product of a warpgroup
-    reads.
+    reads. A bulk copy to shared memory may end before its thread waits for the mbarrier, but the wait must precede the
+    accesses of that thread.
 
     A load through the read-only cache of data that the same launch writes is an error, whatever orders the two.
 
@@ -191,11 +192,11 @@ class RaceChecker(Checker):
             hit = np.flatnonzero(records)
             self._report(now, hit, extract_threads(records[hit], slot), records[hit] & EVENT)
 
-    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
+    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool, completes_copy: bool = False) -> None:
         if passes:
             self._order.pass_phase(phase, lane)
         else:
-            self._order.arrive_at_phase(self._time, phase, lane)
+            self._order.arrive_at_phase(self._time, phase, lane, is_copy=completes_copy)
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         passed = self._order.barrier(self._time, mask)
@@ -351,6 +352,9 @@ class RaceChecker(Checker):
                 threads = self._other_writer(checked, remaining, lanes, records, threads)
             events = records & EVENT
             races = threads != self._threads[lanes]
+            if self._sites.has_bulk_writes and slot == "writer" and checked.access.memory.space == "shared":
+                # An mbarrier orders a bulk copy before what follows a wait, not before what follows its start.
+                races |= self._sites.properties["bulk"][self._site_of_event[events]]
             if races.any():
                 different = np.flatnonzero(races)
                 races[different] = self._find_races(
@@ -638,6 +642,8 @@ class RaceChecker(Checker):
         beyond = "grid" if checked.access.memory.space == "global" else "cluster"
         scopes = np.where(theirs // WARP == lanes // WARP, _SCOPES.index("warp"), _SCOPES.index("block"))
         scopes[theirs // per_block != lanes // per_block] = _SCOPES.index(beyond)
+        if self._sites.has_bulk_writes and checked.access.memory.space == "shared":
+            scopes[self._sites.properties["bulk"][self._site_of_event[events]]] = _SCOPES.index("bulk")
         scopes[events == checked.event] = _SCOPES.index("instruction")
         return scopes
 
@@ -653,7 +659,7 @@ class RaceChecker(Checker):
         return f"({', '.join(map(str, thread_values))})" if isinstance(values, tuple) else str(thread_values[0])
 
 
-_SCOPES: tuple[RaceScope, ...] = ("instruction", "warp", "block", "cluster", "grid", "copy", "launches")
+_SCOPES: tuple[RaceScope, ...] = ("instruction", "warp", "block", "cluster", "grid", "copy", "bulk", "launches")
 """Scopes of races; a barrier for the threads of one also orders those of the scopes before it."""
 _LAST_WRITE = "last strong write"
 """The slot with the last write of a cell by a strong access that may set a flag."""

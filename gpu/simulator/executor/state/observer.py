@@ -236,7 +236,7 @@ class Observer:
         The read was reported as an access when it started, but may have been performed as late as now.
         """
 
-    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
+    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool, completes_copy: bool = False) -> None:
         """Handle a lane that arrives at an mbarrier or a named barrier, or finds a phase of it completed.
 
         Parameters
@@ -249,6 +249,8 @@ class Observer:
             The lane's number in the batch.
         passes : bool
             True if it finds the phase completed, False if it arrives.
+        completes_copy : bool
+            Whether a copy that the lane has started arrives, not the lane itself.
         """
 
     def mbarrier_bound(self, batch: BlockBatch, access: Access) -> None:
@@ -385,9 +387,9 @@ class Observers(Observer):
         for observer in self._observers:
             observer.async_read_ends(batch, access)
 
-    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
+    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool, completes_copy: bool = False) -> None:
         for observer in self._observers:
-            observer.phase(batch, phase, lane, passes=passes)
+            observer.phase(batch, phase, lane, passes=passes, completes_copy=completes_copy)
 
     def mbarrier_bound(self, batch: BlockBatch, access: Access) -> None:
         for observer in self._observers:

@@ -794,6 +794,48 @@ __global__ void k(const int *in, int *out) {
         "The next iteration overwrites the source of a running copy.",
     ),
     KernelPair(
+        "late read by the thread that starts a bulk copy",
+        "late read by the thread that starts a bulk copy without its own wait",
+        1,
+        64,
+        ("arange:64", "zeros:64"),
+        """
+__device__ bool wait(unsigned at) {
+    unsigned done;
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(at) : "memory");
+    return done;
+}
+__global__ void k(const int *in, int *out) {
+    __shared__ __align__(128) int s[64];
+    __shared__ unsigned long long phases;
+    unsigned at = (unsigned)__cvta_generic_to_shared(&phases);
+    int t = threadIdx.x;
+    if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at) : "memory");
+    if (t == 0) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" :: "r"(at) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+                     :: "r"((unsigned)__cvta_generic_to_shared(s)), "l"(in), "r"(at) : "memory");
+    }
+    if (t >= 32) {
+        while (!wait(at)) {}
+        out[t] = s[t];
+    } else {
+        int sum = 0;
+        for (int i = 0; i < 200; ++i) sum = sum / 2 + in[i % 64];
+        if (t == 0) while (!wait(at)) {}
+        if (t == 0) out[t] = s[t] + sum;
+    }
+}
+""",
+        (("        if (t == 0) while (!wait(at)) {}\n", ""),),
+        ("race",),
+        "Each thread waits for the phase of the mbarrier before it reads the data.",
+        "The wait of another warp does not order the copy before a read by the thread that started it.",
+    ),
+    KernelPair(
         "counter of two blocks",
         "counter of two blocks with block scope",
         2,
