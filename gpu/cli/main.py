@@ -21,7 +21,7 @@ from gpu.cli import interrupts
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.cli.patterns import cluster_options
 from gpu.cli.user_code.program import split_arguments
-from gpu.cli.user_code.pycuda import split_program
+from gpu.cli.user_code.script import split_program
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
 from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import FROM_FILE, Role
@@ -199,10 +199,16 @@ def _refuse_empty_names(options: argparse.Namespace) -> None:
             raise InputError(f"{'DIR' if name == 'folder' else f'--{option}'} is empty: give a name.")
 
 
+def _run_script(name: str, options: argparse.Namespace) -> int:
+    from gpu.cli.user_code import script as cli_script
+
+    return cli_script.run(name, options, options.program)
+
+
 def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
     from gpu.cli.user_code import options as user_code
     from gpu.cli.user_code import program as cli_program
-    from gpu.cli.user_code import pycuda as cli_pycuda
+    from gpu.cli.user_code import script as cli_script
     from gpu.cli.user_code import simulate as cli_simulate
 
     parser = _Parser(
@@ -251,11 +257,14 @@ def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
     cli_simulate.add_options(simulating)
     simulating.set_defaults(command=_with_temporary_files(_simulate))
 
-    scripts = commands.add_parser(
-        "pycuda", help="run a PyCUDA script on the simulator, without a GPU", **cli_pycuda.PARSER_OPTIONS
-    )
-    user_code.add_options(scripts)
-    scripts.set_defaults(command=lambda options: cli_pycuda.run(options, options.program))
+    for name, library in cli_script.COMMANDS.items():
+        scripts = commands.add_parser(
+            name,
+            help=f"run a {library} script on the simulator, without a GPU",
+            **cli_script.parser_options(name),
+        )
+        user_code.add_options(scripts)
+        scripts.set_defaults(command=partial(_run_script, name))
     programs = commands.add_parser(
         "program", help="run a whole CUDA C++ program on the simulator, without a GPU", **cli_program.PARSER_OPTIONS
     )

@@ -2,31 +2,54 @@
 
 from __future__ import annotations
 
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from types import ModuleType
 
 import pytest
 
+from gpu.base.errors import LockstepError
 from gpu.cli.user_code.launches import find_distinct_findings, format_findings
+from gpu.hosts.cupy import installation
+from gpu.hosts.cupy.forwarding import format_forwarded_functions
 from gpu.hosts.driver.journal import Journal, set_current_journal
 from gpu.hosts.pycuda import driver
 
 
-class LaunchChecks:
-    """Plugin of pytest that puts the simulator in PyCUDA's place and checks every launch.
+class _PycudaFinder(importlib.abc.MetaPathFinder):
+    """Installer of PyCUDA's replacement at its first import, since suites that use CuPy only need no files of it."""
 
-    Raises
-    ------
-    EngineUnavailableError
-        PyCUDA's Python files are missing and cannot be fetched.
-    """
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != "pycuda":
+            return None
+        sys.meta_path.remove(self)
+        try:
+            driver.fetch_missing_files(lambda line: print(line, file=sys.stderr, flush=True))
+            driver.install()
+        except LockstepError as error:
+            raise ImportError(f"{error.message} {error.advice}".rstrip(), name=fullname) from None
+        return importlib.util.find_spec(fullname)
+
+
+class LaunchChecks:
+    """Plugin of pytest that puts the simulator in PyCUDA's and CuPy's place and checks every launch."""
 
     def __init__(self) -> None:
-        driver.fetch_missing_files(lambda line: print(line, file=sys.stderr, flush=True))
         self._journal = Journal(checked=True)
         self._reported = 0
         set_current_journal(self._journal)
-        driver.install()
+        sys.meta_path.insert(0, _PycudaFinder())
+        installation.install()
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name the functions of CuPy that NumPy computed."""
+        if line := format_forwarded_functions():
+            terminalreporter.write_line(line)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:

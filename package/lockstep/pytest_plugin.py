@@ -1,4 +1,4 @@
-"""Plugin of pytest: `pytest --lockstep` runs tests that use PyCUDA on the simulator, with its checkers."""
+"""Plugin of pytest: `pytest --lockstep` runs tests that use PyCUDA or CuPy on the simulator, with its checkers."""
 
 from __future__ import annotations
 
@@ -14,22 +14,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("lockstep").addoption(
         "--lockstep",
         action="store_true",
-        help="run PyCUDA's kernels on Lockstep's simulator; a race or another finding fails its test",
+        help="run PyCUDA's and CuPy's kernels on Lockstep's simulator; a race or another finding fails its test",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the simulator in PyCUDA's place, before a test module imports it."""
+    """Put the simulator in PyCUDA's and CuPy's place, before a test module imports it."""
     config.addinivalue_line("markers", f"{_MARKER}: needs a real GPU, so it is skipped with --lockstep")
     if config.getoption("--lockstep"):
         lockstep.add_app_to_path()
-        from gpu.base.errors import LockstepError
         from lockstep.launch_checks import LaunchChecks
 
-        try:
-            config.pluginmanager.register(LaunchChecks())
-        except LockstepError as error:
-            raise pytest.UsageError(f"{error.message} {error.advice}".rstrip()) from None
+        config.pluginmanager.register(LaunchChecks())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

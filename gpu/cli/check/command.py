@@ -19,12 +19,12 @@ from gpu.files.file_access import check_target, replace_file
 from gpu.files.scratch import ScratchFolder
 
 DESCRIPTION = """\
-Runs CUDA programs, kernels and PyCUDA scripts on the simulator, without a GPU, and reports the checkers' findings.
-Host code runs on this machine with your rights: check code that you trust.
+Runs CUDA programs, kernels, and scripts of PyCUDA and CuPy on the simulator, without a GPU, and reports the checkers'
+findings. Host code runs on this machine with your rights: check code that you trust.
 """
 EPILOG = """\
-Checked are .cu files with a main function, Python scripts that import pycuda, and lines such as these in a file, each
-of which is a command line without the file's name:
+Checked are .cu files with a main function, Python scripts that import pycuda or cupy, and lines such as these in a
+file, each of which is a command line without the file's name:
   // lockstep: simulate saxpy --grid 4 --block 256 --arg 1000 --arg 2.0 --arg random:1000 --arg zeros:1000
   // lockstep: program -l m -- 1024
   # lockstep: pycuda --size 1024

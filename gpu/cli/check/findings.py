@@ -116,7 +116,7 @@ class SourceLocator:
 
 
 def build_findings(report: Mapping[str, Any], unit: CheckUnit, locator: SourceLocator) -> tuple[CheckedFinding, ...]:
-    """Return the distinct findings of a report of `simulate`, `program` or `pycuda`.
+    """Return the distinct findings of a report of `simulate`, `program`, `pycuda` or `cupy`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def build_findings(report: Mapping[str, Any], unit: CheckUnit, locator: SourceLo
     """
     merged: dict[str, CheckedFinding] = {}
     if "launches" in report:
-        is_script = unit.command[0] == "pycuda"
+        is_script = unit.command[0] in ("pycuda", "cupy")
         launches = [
             (launch, report["sources"][launch["source"]] if is_script else None) for launch in report["launches"]
         ]

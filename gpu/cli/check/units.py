@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu.base.errors import InputError
+from gpu.cli.user_code.script import COMMANDS
 from gpu.files.file_access import format_path, read_bytes
 from gpu.files.source_lexer import blank_comments_and_literals
+from gpu.hosts.script import find_libraries
 
 _MAX_FILE_BYTES = 16 << 20
 _MAX_FILES = 10_000
@@ -19,7 +21,6 @@ _PROGRAM_SUFFIXES = (".cu", ".cpp", ".cc", ".c")
 _SCRIPT_SUFFIX = ".py"
 _DIRECTIVE = re.compile(r"[ \t]*(?://|#)[ \t]*lockstep:[ \t]*(\S.*)")
 _MAIN = re.compile(r"\bmain\s*\(")
-_PYCUDA_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+pycuda\b", re.MULTILINE)
 # A comment in a file must neither write files nor change how the results are collected.
 _REFUSED_OPTIONS = ("--dump", "--trace", "--report", "--json", "--check", "--max-seconds", "--max-memory", "--fast")
 
@@ -34,7 +35,7 @@ class CheckUnit:
     name : str
         "src/a.cu: saxpy" for a kernel; the file's path otherwise.
     command : tuple of str
-        The words of the command line: "simulate", "program" or "pycuda", and its arguments.
+        The words of the command line: "simulate", "program", "pycuda" or "cupy", and its arguments.
     """
 
     file: Path
@@ -66,7 +67,7 @@ def find_units(paths: Sequence[str], compiler_options: Sequence[str]) -> tuple[l
     Parameters
     ----------
     paths : sequence of str
-        Files, or folders that are searched for .cu files and PyCUDA scripts.
+        Files, or folders that are searched for .cu files and scripts of PyCUDA and CuPy.
     compiler_options : sequence of str
         -I and -D options for kernels and programs.
 
@@ -126,7 +127,7 @@ def _read_directives(file: Path, text: str, compiler_options: Sequence[str]) -> 
         except ValueError as error:
             raise InputError(f"{place}: the lockstep comment is not a command line: {error}.") from None
         for word in words[: words.index("--")] if command == "program" and "--" in words else words:
-            if command != "pycuda" and word.partition("=")[0] in _REFUSED_OPTIONS:
+            if command not in COMMANDS and word.partition("=")[0] in _REFUSED_OPTIONS:
                 raise InputError(f"{place}: {word.partition('=')[0]} has no place in a lockstep comment.")
         yield _build_unit(file, command, words, compiler_options, place)
 
@@ -140,9 +141,13 @@ def _build_unit(
         return CheckUnit(file, f"{name}: {words[0]}", ("simulate", str(file), words[0], *compiler_options, *words[1:]))
     if command == "program" and not is_script:
         return CheckUnit(file, name, ("program", str(file), *compiler_options, *words))
-    if command == "pycuda" and is_script:
-        return CheckUnit(file, name, ("pycuda", str(file), *words))
-    expected = "pycuda [ARGS ...]" if is_script else "simulate KERNEL [options] or program [options] [-- ARGS ...]"
+    if command in COMMANDS and is_script:
+        return CheckUnit(file, name, (command, str(file), *words))
+    expected = (
+        "pycuda [ARGS ...] or cupy [ARGS ...]"
+        if is_script
+        else "simulate KERNEL [options] or program [options] [-- ARGS ...]"
+    )
     raise InputError(f"{place}: the lockstep comment is not {expected}.")
 
 
@@ -150,14 +155,14 @@ def _classify(file: Path, text: str, compiler_options: Sequence[str]) -> list[Ch
     """Return the unit of a file without a comment for `check`; [] if nothing says how to run it."""
     if file.suffix in _PROGRAM_SUFFIXES and _MAIN.search(blank_comments_and_literals(text)):
         return [_build_unit(file, "program", (), compiler_options, "")]
-    if file.suffix == _SCRIPT_SUFFIX and _PYCUDA_IMPORT.search(text):
-        return [_build_unit(file, "pycuda", (), compiler_options, "")]
+    if file.suffix == _SCRIPT_SUFFIX and (libraries := find_libraries(text)):
+        return [_build_unit(file, libraries[0], (), compiler_options, "")]
     return []
 
 
 def _explain_skipped(file: Path) -> str:
     if file.suffix == _SCRIPT_SUFFIX:
-        return "It does not import pycuda."
+        return "It does not import pycuda or cupy."
     if file.suffix not in _PROGRAM_SUFFIXES:
         return "It is neither CUDA C++ nor a Python script."
     return "It has no main function, and no line `// lockstep: simulate KERNEL [options]`."

@@ -173,6 +173,7 @@ def _run_program(options: argparse.Namespace, program_arguments: Sequence[str], 
 def _compile_and_run(
     options: argparse.Namespace, program_arguments: Sequence[str], folder: Path, write_end: int
 ) -> int:
+    from gpu.hosts.driver.compiler_options import parse_define
     from gpu.hosts.driver.journal import Journal, JournalPacker
     from gpu.hosts.program.host_compiler import HostOptions
     from gpu.hosts.program.include_folders import add_project_folders
@@ -189,13 +190,8 @@ def _compile_and_run(
 
     host_options = HostOptions(
         add_project_folders({file: read_source(file) for file in options.files}, options.include_dirs),
-        tuple(_parse_define(define) for define in options.defines),
+        tuple(parse_define(define) for define in options.defines),
         tuple(options.libraries),
     )
     program = [str(options.files[0].with_suffix("")), *program_arguments]
     return compile_and_run(options.files, host_options, program, folder, journal, send_entries)
-
-
-def _parse_define(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    return name, value if equals else "1"

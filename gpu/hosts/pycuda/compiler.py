@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from gpu.base.errors import CompileError
 from gpu.files.sources import read_source
+from gpu.hosts.driver.compiler_options import parse_define, parse_options
 from gpu.simulator.simulated_module import SimulatedModule
 
 VERSION = "nvcc: Lockstep's simulator replaces the CUDA compiler\nCuda compilation tools, release 13.0\n"
@@ -18,11 +19,6 @@ _POSITION = re.compile(r"^(\S+?):(\d+)(?::\d+)?: ", re.MULTILINE)
 """Positions in clang's messages; nvcc's format is kernel.cu(12)."""
 _LINE = re.compile(r'^[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"([^"]*)")?[^\n]*$', re.MULTILINE)
 _MARK = b"LOCKSTEP IMAGE\n"
-_OPTIONS_WITH_VALUE = {
-    *("-I", "-D", "-U", "-include", "-isystem", "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode"),
-    *("-o", "-x", "-L", "-l", "-m", "-t", "-std", "-ccbin", "-maxrregcount", "-Xcompiler", "--compiler-options"),
-    *("-Xptxas", "--ptxas-options", "-Xlinker", "-Xcudafe", "--options-file"),
-}
 
 
 @dataclass(frozen=True)
@@ -106,14 +102,14 @@ def run_nvcc(arguments: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]
     """Compile a file; return nvcc's exit status, standard output and standard error."""
     if "--version" in arguments or "-V" in arguments:
         return 0, VERSION.encode(), b""
-    files, options = _parse_arguments(arguments)
+    files, options = parse_options(arguments)
     if not files:
         return 1, b"", b"nvcc fatal   : No input files specified\n"
     source = folder / files[0]
     text = read_source(source)
     if "--preprocess" in arguments or "-E" in arguments:
         return 0, text.encode(), b""
-    defines = dict(_parse_define(value) for name, value in options if name == "-D")
+    defines = dict(parse_define(value) for name, value in options if name == "-D")
     includes = [str((folder / value).resolve()) for name, value in options if name in ("-I", "-isystem")]
     image = SourceImage(text, source.name, str(folder), defines, includes)
     try:
@@ -139,27 +135,3 @@ def _nvcc_position(text: str, name: str, match: re.Match[str]) -> str:
             file = last[2] or file
             line = int(last[1]) + above.count("\n", last.end())
     return f"{file}({line}): "
-
-
-def _parse_arguments(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return a command's files, and its options with values."""
-    files: list[str] = []
-    options: list[tuple[str, str]] = []
-    words: Iterator[str] = iter(arguments)
-    for word in words:
-        if not word.startswith("-"):
-            files.append(word)
-        elif word in _OPTIONS_WITH_VALUE:
-            options.append((word, next(words, "")))
-        elif word[:2] in ("-I", "-D"):
-            options.append((word[:2], word[2:].lstrip("=") if word[:2] == "-I" else word[2:]))
-        elif word.startswith("--"):
-            name, _, value = word.partition("=")
-            short = {"--include-path": "-I", "--define-macro": "-D", "--output-file": "-o"}.get(name, name)
-            options.append((short, value or (next(words, "") if short != name else "")))
-    return files, options
-
-
-def _parse_define(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    return name, value if equals else "1"

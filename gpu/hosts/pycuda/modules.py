@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from gpu.base.errors import KernelError, LockstepError
-from gpu.base.paths import ROOT
+from gpu.hosts.driver.call_site import find_call_site
 from gpu.hosts.driver.faults import (
     INVALID_VALUE,
     NOT_FOUND,
@@ -30,21 +28,6 @@ from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.limits import LIMITS
 
 _FOREIGN_IMAGE = "the simulator cannot run machine code or PTX; it loads only images from its own pycuda.compiler"
-_PACKAGE_FOLDER = str(ROOT / "gpu")
-
-
-def _find_call_site() -> str:
-    """Return the line of the script that launches: the innermost frame outside Lockstep and PyCUDA."""
-    frame = sys._getframe(1)  # noqa: SLF001
-    for _ in itertools.count():
-        file = frame.f_code.co_filename
-        module = str(frame.f_globals.get("__name__", ""))
-        if not file.startswith(_PACKAGE_FOLDER) and module.partition(".")[0] not in ("pycuda", "pytools"):
-            return f"{Path(file).name}:{frame.f_lineno}"
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return ""
 
 
 @export("Function")
@@ -115,7 +98,7 @@ class ModuleFunction:
         stream: SimulatedStream | None,
     ) -> None:
         current_context("cuLaunchKernel")
-        self._module.launch(self._name, grid, block, bytes(arguments), int(shared_bytes), _find_call_site())
+        self._module.launch(self._name, grid, block, bytes(arguments), int(shared_bytes), find_call_site())
 
 
 @export("Module")

@@ -22,7 +22,7 @@ from gpu.run.handlers.registry import RequestContext, handles
 @handles(CheckSource)
 def _check_source(context: RequestContext, request: CheckSource) -> tuple[Diagnostic, ...]:
     if request.file.endswith(SCRIPT_SUFFIX):
-        from gpu.hosts.pycuda.script import diagnose_script
+        from gpu.hosts.script import diagnose_script
 
         return diagnose_script(request.text)
     from gpu.simulator.frontend.editor_diagnostics import diagnose

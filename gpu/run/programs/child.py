@@ -97,13 +97,25 @@ def _small_launch_filter(recordings: Path) -> Callable[[int, int], bool]:
 
 
 def _run_script(request: dict[str, Any], journal: Journal, write_entries: Callable[[], None]) -> int:
-    from gpu.hosts.pycuda import driver
-    from gpu.hosts.pycuda.script import run_script
+    from gpu.hosts.script import find_libraries, run_script
 
     set_current_journal(journal)
     journal.on_entry = write_entries
-    driver.install()
-    return run_script([request["path"], *request["words"]], request["text"])
+    libraries = find_libraries(request["text"])
+    if libraries != ("cupy",):
+        from gpu.hosts.pycuda import driver
+
+        driver.install()
+    if libraries == ("pycuda",):
+        return run_script([request["path"], *request["words"]], request["text"])
+    from gpu.hosts.cupy import installation
+    from gpu.hosts.cupy.forwarding import format_forwarded_functions
+
+    installation.install()
+    code = run_script([request["path"], *request["words"]], request["text"])
+    if line := format_forwarded_functions():
+        print(line, file=sys.stderr)
+    return code
 
 
 def _run_program(request: dict[str, Any], folder: Path, journal: Journal, write_entries: Callable[[bool], None]) -> int:

@@ -18,7 +18,7 @@ from gpu.base.child_processes import end_process, start_python
 from gpu.base.errors import CompileError, InputError, SourcePosition
 from gpu.declaration.pattern import Progress
 from gpu.hosts.driver.journal import Journal, append_received_entries
-from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram
+from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram, WholeProgram
 from gpu.run.programs.child import CURRENT_LAUNCH_FILE, FAILURE_FILE, JOURNAL_FILE, REQUEST_FILE
 from gpu.run.programs.launch_messages import LaunchConverter
 
@@ -49,7 +49,7 @@ def run_program(request: RunProgram, report_progress: Callable[[Progress], None]
     InputError
         The program cannot be run on this machine.
     """
-    _check_requirements(request.program.is_script, lambda line: report_progress(ProgramProgress(output=f"{line}\n")))
+    _check_requirements(request.program, lambda line: report_progress(ProgramProgress(output=f"{line}\n")))
     folder = Path(request.folder)
     child_request = {
         "path": request.program.path,
@@ -83,11 +83,13 @@ def run_program(request: RunProgram, report_progress: Callable[[Progress], None]
     return ProgramEnd(process.returncode, launches, time.monotonic() - start)
 
 
-def _check_requirements(is_script: bool, report: Callable[[str], None]) -> None:
-    if is_script:
+def _check_requirements(program: WholeProgram, report: Callable[[str], None]) -> None:
+    if program.is_script:
         from gpu.hosts.pycuda import driver
+        from gpu.hosts.script import find_libraries
 
-        driver.fetch_missing_files(report)
+        if find_libraries(program.text) != ("cupy",):
+            driver.fetch_missing_files(report)
         return
     from gpu.hosts.program.host_compiler import find_compiler
 

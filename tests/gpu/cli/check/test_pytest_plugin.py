@@ -86,6 +86,28 @@ def test_a_finding_fails_the_test_that_launched_the_kernel(tmp_path, workers):
     assert "1. race" in output
 
 
+CUPY_SUITE = """\
+import cupy as cp
+
+shift = cp.RawKernel('extern "C" __global__ void shift(float *a) { a[threadIdx.x] = a[threadIdx.x + 1]; }', "shift")
+
+def test_sum():
+    assert cp.arange(5).sum() == 10
+
+def test_race():
+    shift((1,), (64,), (cp.ones(65, cp.float32),))
+"""
+
+
+def test_a_suite_of_cupy_needs_no_pycuda(tmp_path):
+    (tmp_path / "test_kernels.py").write_text(CUPY_SUITE)
+    code, output = run_pytest(tmp_path, "--lockstep")
+    assert code == 1
+    assert "1 failed, 1 passed" in output
+    assert "shift, launched at test_kernels.py:9:" in output
+    assert "lockstep: NumPy and SciPy computed, without kernels and checks: sum, equal." in output
+
+
 def test_without_the_option_nothing_changes(tmp_path):
     (tmp_path / "test_a.py").write_text("import sys\n\ndef test_a():\n    assert 'gpu' not in sys.modules\n")
     code, output = run_pytest(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import linecache
+import re
 import runpy
 import sys
 import traceback
@@ -17,6 +18,15 @@ from gpu.base.errors import Diagnostic
 from gpu.base.paths import ROOT
 
 _FAILED, _REFUSED = 1, 2
+_IMPORTS = {
+    name: re.compile(rf"^[ \t]*(?:import|from)[ \t]+(?:{modules})\b", re.MULTILINE)
+    for name, modules in (("pycuda", "pycuda"), ("cupy", "cupyx?"))
+}
+
+
+def find_libraries(text: str) -> tuple[str, ...]:
+    """Return which of "pycuda" and "cupy" a script's text imports."""
+    return tuple(name for name, pattern in _IMPORTS.items() if pattern.search(text))
 
 
 def run_script(program: Sequence[str], text: str | None = None) -> int:

@@ -1,0 +1,1 @@
+"""Replacement of CuPy: arrays are NumPy arrays with device addresses, and kernels run on the simulator."""

@@ -1,0 +1,136 @@
+"""Installation of the modules `cupy` and `cupyx` in this process."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpu.hosts.cupy import arrays, compilation, devices, faults, memory, random_numbers, raw, runtime
+from gpu.hosts.cupy.forwarding import ForwardingModule
+
+VERSION = "14.0.0"
+"""The version whose interface the replacement has."""
+_SCIPY = "cupyx.scipy."
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Importer of `cupy`, `cupyx` and their submodules."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname.partition(".")[0] not in ("cupy", "cupyx", "cupy_backends"):
+            return None
+        if fullname.startswith(_SCIPY) and "sparse" not in fullname:
+            return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+        raise ModuleNotFoundError(f"Lockstep's CuPy does not have the module {fullname}.", name=fullname)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return ForwardingModule(spec.name, importlib.import_module(f"scipy.{spec.name.removeprefix(_SCIPY)}"))
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+def _memoize(for_each_device: bool = False) -> Callable[[Any], Any]:
+    return functools.cache
+
+
+def _cupy_names() -> dict[str, Any]:
+    names = {name: getattr(arrays, name) for name in ("array", "asarray", "asnumpy", "empty", "empty_like")}
+    names |= {
+        name: functools.partial(arrays.asarray, order=order)
+        for name, order in (("ascontiguousarray", "C"), ("asfortranarray", "F"), ("asanyarray", None))
+    }
+    return names | {
+        "__version__": VERSION,
+        "ndarray": arrays.DeviceArray,
+        "RawKernel": raw.RawKernel,
+        "RawModule": raw.RawModule,
+        "get_array_module": arrays.get_array_module,
+        "get_default_memory_pool": lambda: memory.default_pool,
+        "get_default_pinned_memory_pool": lambda: memory.default_pinned_pool,
+        "clear_memo": compilation.clear_modules,
+        "memoize": _memoize,
+        "is_available": lambda: True,
+        "show_config": lambda: print(
+            f"CuPy's interface {VERSION} on {runtime.NAMES['getDeviceProperties'](0)['name']}"
+        ),
+    }
+
+
+def _cuda_modules() -> dict[str, dict[str, Any]]:
+    parts = {
+        "device": {"Device": devices.CupyDevice, "get_compute_capability": devices.get_compute_capability},
+        "stream": {
+            "Stream": devices.CupyStream,
+            "ExternalStream": devices.ExternalStream,
+            "Event": devices.CupyEvent,
+            "get_elapsed_time": devices.get_elapsed_time,
+            "get_current_stream": devices.get_current_stream,
+        },
+        "memory": {
+            name: getattr(memory, name)
+            for name in (
+                *("Memory", "UnownedMemory", "MemoryPointer", "MemoryPool", "PinnedMemoryPool", "alloc"),
+                *("set_allocator", "get_allocator", "using_allocator"),
+            )
+        }
+        | {
+            "OutOfMemoryError": faults.OutOfMemoryError,
+            "malloc_managed": lambda size: memory.MemoryPointer(memory.Memory(size), 0),
+            "BaseMemory": memory.Memory,
+        },
+        "function": {"Function": compilation.KernelFunction, "Module": compilation.CompiledModule},
+        "compiler": {"CompileException": faults.CompileException},
+        "runtime": runtime.NAMES,
+        "driver": {"CUDADriverError": faults.CUDADriverError, "get_build_version": lambda: 13_000},
+        "nvtx": dict.fromkeys(("RangePush", "RangePop", "Mark", "MarkC", "RangePushC"), runtime._ignore),  # noqa: SLF001
+        "profiler": {"start": runtime._ignore, "stop": runtime._ignore},  # noqa: SLF001
+    }
+    shared = ("device", "stream", "memory", "function")
+    top = {name: value for part in shared for name, value in parts[part].items()}
+    top |= {
+        "is_available": lambda: True,
+        "get_cuda_path": lambda: None,
+        "get_nvcc_path": lambda: None,
+        "set_pinned_memory_allocator": runtime._ignore,  # noqa: SLF001
+        "alloc_pinned_memory": memory.default_pinned_pool.malloc,
+    }
+    return {"": top, **parts}
+
+
+def _modules() -> dict[str, ForwardingModule]:
+    modules = {"cupy": ForwardingModule("cupy", np, _cupy_names())}
+    for name, own in _cuda_modules().items():
+        path = f"cupy.cuda.{name}".rstrip(".")
+        modules[path] = ForwardingModule(path, None, own)
+    for name in ("linalg", "fft", "polynomial", "lib", "exceptions"):
+        modules[f"cupy.{name}"] = ForwardingModule(f"cupy.{name}", getattr(np, name))
+    modules["cupy.random"] = ForwardingModule("cupy.random", None, random_numbers.NAMES)
+    modules["cupyx"] = ForwardingModule("cupyx")
+    modules["cupyx.scipy"] = ForwardingModule("cupyx.scipy", None, {"get_array_module": arrays.get_array_module})
+    return modules
+
+
+def install() -> None:
+    """Make `import cupy` and `import cupyx` in this process use the simulator."""
+    if isinstance(sys.modules.get("cupy"), ForwardingModule):
+        return
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("cupy", "cupyx", "cupy_backends")]:
+        del sys.modules[name]
+    modules = _modules()
+    sys.modules.update(modules)
+    for name, module in modules.items():
+        parent, _, short = name.rpartition(".")
+        if parent:
+            setattr(modules[parent], short, module)
+    sys.meta_path.insert(0, _Finder())

@@ -1,0 +1,5 @@
+// CuPy's complex numbers.
+#pragma once
+#include <thrust/complex.h>
+
+using thrust::complex;
