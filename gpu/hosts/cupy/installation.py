@@ -13,7 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from gpu.hosts.cupy import arrays, compilation, devices, faults, memory, random_numbers, raw, runtime
+from gpu.hosts.cupy import (
+    arrays,
+    compilation,
+    devices,
+    elementwise,
+    faults,
+    memory,
+    random_numbers,
+    raw,
+    reduction,
+    runtime,
+)
 from gpu.hosts.cupy.forwarding import ForwardingModule
 
 VERSION = "14.0.0"
@@ -53,6 +64,8 @@ def _cupy_names() -> dict[str, Any]:
     return names | {
         "__version__": VERSION,
         "ndarray": arrays.DeviceArray,
+        "ElementwiseKernel": elementwise.ElementwiseKernel,
+        "ReductionKernel": reduction.ReductionKernel,
         "RawKernel": raw.RawKernel,
         "RawModule": raw.RawModule,
         "get_array_module": arrays.get_array_module,
