@@ -11,7 +11,8 @@ from gpu.timing.gpus import FOLDER, find_gpu, list_gpu_keys, read_gpu
 
 
 def test_the_gpus_that_students_meet_are_described() -> None:
-    assert {"h200", "h100", "a100", "l4", "t4", "rtx-3060", "rtx-4090", "jetson-orin"} <= set(list_gpu_keys())
+    data_center, others = {"b200", "h200", "h100", "a100", "l4", "t4"}, {"jetson-orin"}
+    assert data_center | others | {"rtx-3060", "rtx-3080", "rtx-4090", "rtx-5090"} <= set(list_gpu_keys())
     assert [key for key in list_gpu_keys() if find_gpu(key).validated] == ["h100", "h200"]
 
 
@@ -23,9 +24,35 @@ def test_every_number_has_a_source(key) -> None:
     assert gpu.shared_cycles < gpu.last_cache_cycles < gpu.memory_cycles
 
 
-@pytest.mark.parametrize(("name", "key"), [("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100"), ("t4", "t4")])
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("t4", "t4"),
+        ("NVIDIA GeForce RTX 3080", "rtx-3080"),
+        ("NVIDIA B200", "b200"),
+    ],
+)
 def test_a_gpu_is_found_by_the_drivers_name_too(name, key) -> None:
     assert find_gpu(name).key == key
+
+
+@pytest.mark.parametrize(
+    ("key", "tflops", "share_of_float32"),
+    [
+        ("rtx-3080", 29.8, 1),
+        ("rtx-5090", 104.8, 1),
+        ("b200", 74.4, 1),
+        ("rtx-3080", 0.465, 1 / 64),
+        ("b200", 37.2, 1 / 2),
+    ],
+)
+def test_lanes_and_clock_give_the_data_sheets_rate(key, tflops, share_of_float32) -> None:
+    gpu = find_gpu(key)
+    lanes = gpu.float_lanes if share_of_float32 == 1 else gpu.double_lanes
+    assert 2 * lanes * gpu.multiprocessors * gpu.clock_ghz / 1e3 == pytest.approx(tflops, rel=0.01)
+    assert lanes == share_of_float32 * gpu.float_lanes
 
 
 def test_an_unknown_gpu_is_refused_with_those_that_are_there() -> None:
