@@ -49,9 +49,10 @@ def compute_occupancy(gpu: GpuDescription, threads: int, registers: int, shared_
         "blocks": gpu.blocks,
         "warps": gpu.warps // warps,
         "registers": resident_warps // warps if registers <= _MAXIMUM_REGISTERS else 0,
-        "shared memory": gpu.shared_bytes // shared_per_block if shared_per_block else gpu.blocks,
     }
+    if shared_per_block:
+        limits["shared memory"] = gpu.shared_bytes // shared_per_block
     blocks = min(limits.values())
     # If several limits are equal, the one that a programmer can change is reported first.
     order = ("registers", "shared memory", "warps", "blocks")
-    return Occupancy(blocks, blocks * warps, next(name for name in order if limits[name] == blocks))
+    return Occupancy(blocks, blocks * warps, next(name for name in order if limits.get(name) == blocks))

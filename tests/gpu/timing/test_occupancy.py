@@ -38,5 +38,11 @@ def test_what_ends_first_is_named(threads, registers, shared, limited_by) -> Non
     assert compute_occupancy(find_gpu("h200"), threads, registers, shared).limiting_resource == limited_by
 
 
+def test_shared_memory_is_no_limit_for_blocks_without_any() -> None:
+    occupancy = compute_occupancy(find_gpu("t4"), 64, 16, 0)
+    assert (occupancy.blocks, occupancy.limiting_resource) == (16, "warps")
+    assert compute_occupancy(find_gpu("t4"), 32, 16, 0).limiting_resource == "blocks"
+
+
 def test_a_block_that_needs_more_than_there_is_is_never_held() -> None:
     assert compute_occupancy(find_gpu("h200"), 1024, 255, 0).blocks == 0
