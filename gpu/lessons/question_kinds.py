@@ -58,6 +58,7 @@ QUESTION_KINDS: dict[str, QuestionKind] = {
     "order": QuestionKind("whether another schedule gives another result"),
     "mistake": QuestionKind("what the kernel does wrong"),
     "faster": QuestionKind("which of two variants is faster on a modeled GPU", ("with", "gpu", "n"), ("with",)),
+    "occupancy": QuestionKind("how many warps a multiprocessor of a GPU holds at once", ("gpu", "n")),
     "bound": QuestionKind("which resource limits the time on a modeled GPU", ("gpu", "n")),
 }
 """All kinds of questions, by name."""

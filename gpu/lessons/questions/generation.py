@@ -24,6 +24,7 @@ _RUN_GENERATORS: dict[str, Callable[[Lesson, RecordedScene, Question], Recording
     "mistake": run_questions.ask_mistake,
     "faster": run_questions.ask_faster,
     "bound": run_questions.ask_bound,
+    "occupancy": run_questions.ask_occupancy,
 }
 
 

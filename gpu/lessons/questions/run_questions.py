@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,13 @@ _LIMIT_NAMES = {
     "atomics": "atomic operations on one address",
     "launch": "launch overhead: there is too little work",
     "latency": "latency: too few operations are in flight",
+}
+
+_OCCUPANCY_LIMITS = {
+    "warps": "the number of warps",
+    "blocks": "the number of blocks",
+    "registers": "the registers",
+    "shared memory": "shared memory",
 }
 
 
@@ -148,6 +156,27 @@ def ask_bound(lesson: Lesson, recorded_scene: RecordedScene, question: Question)
         answer,
         f"Modeled {format_duration(run.time_us)}; each limit alone would take: {limits}.",
         choices,
+        moment=recorded_scene.moment,
+    )
+
+
+def ask_occupancy(lesson: Lesson, recorded_scene: RecordedScene, question: Question) -> RecordingQuestion:
+    """Ask how many warps of a variant, or a kernel of the lesson, a multiprocessor of a GPU holds at once."""
+    run = _model_scene(lesson, recorded_scene, question, recorded_scene.scene.stage or recorded_scene.scene.variant)
+    launch, gpu = run.longest_launch, run.gpu
+    if launch is None or launch.estimate is None:
+        raise InputError("The scene launches no kernel.")
+    estimate, occupancy = launch.estimate, launch.estimate.occupancy
+    reserved = f", plus {gpu.shared_reserved_bytes:,} that CUDA reserves" if gpu.shared_reserved_bytes > 1 else ""
+    return RecordingQuestion(
+        "occupancy",
+        f"How many warps are resident on a multiprocessor of an {gpu.name} in a large grid? It has room for "
+        f"{gpu.warps} warps, {gpu.blocks} blocks, {gpu.registers:,} registers and {gpu.shared_bytes:,} bytes of shared "
+        f"memory. A block has {prod(launch.block)} threads with {estimate.registers} registers each, and "
+        f"{estimate.shared_bytes:,} bytes of shared memory{reserved}.",
+        "number",
+        occupancy.warps,
+        f"The limit is {_OCCUPANCY_LIMITS[occupancy.limiting_resource]}: {occupancy.blocks} blocks fit.",
         moment=recorded_scene.moment,
     )
 

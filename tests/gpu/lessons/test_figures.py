@@ -10,3 +10,14 @@ def test_the_rate_of_atomics_on_one_address_is_the_h200s():
     text = " ".join((ASSETS / "lessons" / "10-histogram" / "lesson.md").read_text("utf-8").split())
     billions = 1 / find_gpu("h200").atomic_same_ns
     assert f"an H200 completes {billions:.1f} billion per second on one address" in text
+
+
+def test_the_bytes_in_flight_are_rate_times_latency_of_the_h200():
+    text = " ".join((ASSETS / "lessons" / "21-occupancy" / "lesson.md").read_text("utf-8").split())
+    gpu = find_gpu("h200")
+    latency_ns = gpu.memory_cycles / gpu.clock_ghz
+    kilobytes = gpu.memory_gb_s * latency_ns / 1000
+    assert f"An H200 reads {gpu.memory_gb_s:,.0f} GB per second from DRAM" in text
+    assert f"a load takes {latency_ns:.0f} ns. So {kilobytes:,.0f} KB must be in flight" in text
+    assert f"or {kilobytes / gpu.multiprocessors:.1f} KB per multiprocessor" in text
+    assert f"Its {gpu.warps} warps have {gpu.warps * 32 * 4 / 1000:.1f} KB in flight" in text

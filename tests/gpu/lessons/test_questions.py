@@ -123,6 +123,29 @@ def test_a_question_of_a_pattern_is_of_its_worked_example() -> None:
     assert played.parameters["block"] == "8"
 
 
+@pytest.mark.parametrize(
+    ("gpu", "shared", "answer", "limit"),
+    [
+        # Blocks of 8 threads are single warps.
+        ("t4", 0, 16, "the number of blocks"),
+        ("t4", 16384, 4, "shared memory"),  # 64 KiB hold four
+        ("rtx-3060", 16384, 5, "shared memory"),  # 100 KiB hold five with 1 KiB more each
+        ("h200", 0, 32, "the number of blocks"),
+    ],
+)
+def test_resident_warps_follow_from_the_limits_in_the_question(
+    tmp_path: Path, gpu: str, shared: int, answer: int, limit: str
+) -> None:
+    head = HEAD.replace("block = 8\n", f"block = 8\nshared = {shared}\n")
+    found = generate_question(tmp_path, f'{SHOW}[question]\nask = "occupancy"\ngpu = "{gpu}"\n', head=head)
+    assert found.answer == answer
+    assert "A block has 8 threads with" in found.prompt
+    assert f"{shared:,} bytes of shared memory" in found.prompt
+    assert ("1,024 that CUDA reserves" in found.prompt) == (gpu != "t4")
+    assert found.explanation == f"The limit is {limit}: {answer} blocks fit."
+    assert mark_answer(found, answer).is_correct
+
+
 def test_which_is_faster_is_the_models_word() -> None:
     lesson = read_lesson(LIBRARY / "05-bank-conflicts")
     step = next(step for step in lesson.steps if step.question is not None and step.question.kind == "faster")

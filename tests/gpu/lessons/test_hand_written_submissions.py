@@ -1,0 +1,126 @@
+"""Submissions written by hand, right and wrong, for the tasks on warps, memory order and occupancy."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.lessons.grading import grade_submission
+from gpu.lessons.lesson_reader import LIBRARY, MARKED_LINES, read_lesson
+from gpu.lessons.task_texts import reference_solution
+from gpu.messages.judgments import Judgment
+
+Edits = tuple[tuple[str, str], ...]
+
+GROUPS = "19-warp-primitives/groups"
+FIRST = "19-warp-primitives/first-negative"
+RANK = "19-warp-primitives/rank"
+LAST = "20-memory-order/last-block"
+CHAIN = "20-memory-order/chain"
+SIZE = "21-occupancy/shared-size"
+LOADS = "21-occupancy/four-loads"
+
+BALLOT = """    bool negative = i < n && x[i] < 0;
+    unsigned votes = __ballot_sync(0xffffffffu, negative);"""
+MATCH = (
+    "unsigned m = __ballot_sync(~0u, i < n); if (i < n) y[i] = __popc(__match_any_sync(m, {}) & ((1u << lane) - 1));"
+)
+KEY = "int key = i < n ? x[i] : 0; int r = 0; "
+PASS_ON = """int before = 0;
+if (part > 0) {{ while (flags[part - 1] == 0) {{}} {after} before = sums[part - 1]; }}
+sums[part] = before + own; {between} flags[part] = 1;"""
+FENCE = "__threadfence();"
+
+COUNT = """        __threadfence();
+        last = atomicAdd(finished, 1) == gridDim.x - 1;
+        __threadfence();"""
+
+# A text replaces the gap; pairs replace parts of the solution.
+WRONG: list[tuple[str, str | Edits]] = [
+    (GROUPS, "for (int k = 1; k < 8; ++k) sum += i / 8 * 8 + (i + k) % 8 < n ? x[i / 8 * 8 + (i + k) % 8] : 0.0f;"),
+    (GROUPS, "for (int d = 1; d < 8; d *= 2) sum += __shfl_up_sync(0xffffffffu, sum, d, 8);"),
+    (GROUPS, "float all = 0; for (int k = 0; k < 8; ++k) all += __shfl_sync(0xffffffffu, sum, k); sum = all;"),
+    (GROUPS, "for (int d = 4; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, (float)(int)sum, d);"),
+    (
+        GROUPS,
+        "unsigned m = __activemask(); if (i < n) for (int d = 4; d > 0; d /= 2) sum += __shfl_xor_sync(m, sum, d);",
+    ),
+    (FIRST, ((BALLOT, BALLOT.replace("0xffffffffu", "0xffffu")),)),
+    (FIRST, ((BALLOT, "    unsigned votes = __any_sync(0xffffffffu, i < n && x[i] < 0);"),)),
+    (FIRST, (("x[i] < 0", "(short)x[i] < 0"),)),
+    (FIRST, (("x[i] < 0", "x[i] < -2"),)),
+    (FIRST, (("i % 32 == 0", "threadIdx.x == 0"),)),
+    (RANK, MATCH.format("(short)x[i]")),
+    (RANK, MATCH.format("abs(x[i])")),
+    (RANK, "if (i < n) y[i] = __popc(__match_any_sync(__activemask(), x[i]) & ((1u << lane) - 1));"),
+    (RANK, f"{KEY} for (int k = 0; k < lane; ++k) r += __shfl_sync(0xffffffffu, key, k) == key; if (i < n) y[i] = r;"),
+    (LAST, (("        __threadfence();\n        last", "        __threadfence_block();\n        last"),)),
+    (LAST, (("atomicAdd(finished, 1)", "atomicAdd_block(finished, 1)"),)),
+    (LAST, (("atomicAdd(finished, 1)", "(*finished)++"),)),
+    (LAST, (("    __syncthreads();\n    if (last", "    if (last"),)),
+    (LAST, (("blockIdx.x * blockDim.x", "blockIdx.x * 32"),)),
+    (CHAIN, PASS_ON.format(after="", between=FENCE)),
+    (CHAIN, PASS_ON.format(after=FENCE, between="")),
+    (CHAIN, PASS_ON.format(after="__threadfence_block();", between="__threadfence_block();")),
+    (CHAIN, PASS_ON.format(after=FENCE, between=FENCE).replace("= 1;", "= own;")),
+    (SIZE, (("s[128]", "s[127]"),)),
+    (SIZE, (("__syncthreads()", "__syncwarp()"),)),
+    (SIZE, (("blockDim.x - 1 - t", "127 - t"),)),
+    (LOADS, (("+ 3 * threads < n", "+ 3 * threads <= n"),)),
+    (LOADS, (("float a", "int a"),)),
+    (LOADS, (("int threads = gridDim.x * blockDim.x", "int threads = 4096"),)),
+]
+RIGHT: list[tuple[str, str | Edits]] = [
+    (GROUPS, "float all = 0; for (int k = 0; k < 8; ++k) all += __shfl_sync(~0u, sum, k, 8); sum = all;"),
+    (GROUPS, ("unsigned m = 0xffu << (threadIdx.x % 32 / 8 * 8);"
+             "for (int d = 4; d > 0; d /= 2) sum += __shfl_xor_sync(m, sum, d);")),
+    (GROUPS, "for (int d = 4; d > 0; d /= 2) sum += __shfl_down_sync(~0u, sum, d); sum = __shfl_sync(~0u, sum, 0, 8);"),
+    (FIRST, ((BALLOT, "    if (i >= n) return;\n    unsigned votes = __ballot_sync(0xffffffffu, x[i] < 0);"),)),
+    (FIRST, ((BALLOT, ("    unsigned m = __ballot_sync(~0u, i < n), votes = 0;\n"
+                      "    if (i < n) votes = __ballot_sync(m, x[i] < 0);")),)),
+    (FIRST, (("__ffs(votes) - 1", "votes ? __clz(__brev(votes)) : -1"),)),
+    (RANK, "if (i >= n) return; y[i] = __popc(__match_any_sync(~0u, x[i]) << (31 - lane)) - 1;"),
+    (RANK, f"{KEY} for (int k = 0; k < 32; ++k) r += k < lane & __shfl_sync(~0u, key, k) == key; if (i < n) y[i] = r;"),
+    (RANK, "unsigned m = __match_any_sync(~0u, i < n ? x[i] : 0); if (i < n) y[i] = __popc(m & ((1u << lane) - 1));"),
+    (LAST, (("__global__", "#include <cuda/atomic>\n__global__"),
+            (COUNT,
+             ("        last = cuda::atomic_ref<int, cuda::thread_scope_device>(*finished)"
+             ".fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1;")))),
+    (LAST, (("__threadfence()", "__threadfence_system()"),)),
+    (LAST, (("partial[blockIdx.x] = own", "atomicExch(&partial[blockIdx.x], own)"),)),
+    (CHAIN, PASS_ON.format(after="__threadfence_system();", between=FENCE)),
+    (CHAIN, PASS_ON.format(after=FENCE, between=FENCE).replace("(flags[part - 1] == 0)", "(flags[part - 1] != 1)")),
+    (CHAIN, ("sums[part] = own; if (part) { while (!atomicAdd((int *)&flags[part - 1], 0)) {} __threadfence();"
+            "sums[part] += sums[part - 1]; } __threadfence(); atomicExch((int *)&flags[part], 1);")),
+    (SIZE, (("s[128]", "s[1024]"),)),
+    (SIZE, (("s[t] = i", "s[blockDim.x - 1 - t] = i"), ("y[i] = s[blockDim.x - 1 - t]", "y[i] = s[t]"))),
+    (SIZE, (("    s[t] = i < n ? x[i] : 0.0f;\n    __syncthreads();\n",
+             "    int j = blockIdx.x * blockDim.x + blockDim.x - 1 - t;\n"),
+            ("s[blockDim.x - 1 - t]", "j < n ? x[j] : 0.0f"))),
+    (LOADS, (("float b = x[i + threads];\n        float c = x[i + 2 * threads];",
+              "float c = x[i + 2 * threads], b = x[i + threads];"),)),
+    (LOADS, (("i + 3 * threads < n", "i < n - 3 * threads"),)),
+    (LOADS, (("2.0f * a", "a + a"),)),
+]  # fmt: skip
+
+
+def grade(name: str, change: str | Edits) -> Judgment:
+    lesson = read_lesson(LIBRARY / name.split("/")[0])
+    task = lesson.task(name.split("/")[1])
+    text = reference_solution(lesson, task)
+    if isinstance(change, str):
+        return grade_submission(lesson, task, MARKED_LINES.sub(lambda found: f"{change}\n", text), seed=7)
+    for before, after in change:
+        assert before in text
+        text = text.replace(before, after)
+    return grade_submission(lesson, task, text, seed=7)
+
+
+@pytest.mark.parametrize(("name", "change"), WRONG)
+def test_wrong_submissions_are_rejected(name: str, change: str | Edits) -> None:
+    assert not grade(name, change).accepted
+
+
+@pytest.mark.parametrize(("name", "change"), RIGHT)
+def test_right_submissions_are_accepted(name: str, change: str | Edits) -> None:
+    judgment = grade(name, change)
+    assert judgment.accepted, judgment.sentences
