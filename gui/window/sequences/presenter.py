@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PyQt6.QtCore import QDateTime, QElapsedTimer, QLocale, QRect, Qt
-from PyQt6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QShowEvent, QTextBlockFormat, QTextCursor
+from PyQt6.QtCore import QDateTime, QElapsedTimer, QLocale, QRect, QRegularExpression, Qt
+from PyQt6.QtGui import (
+    QCloseEvent,
+    QGuiApplication,
+    QHideEvent,
+    QShowEvent,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+)
 from PyQt6.QtWidgets import QLineEdit, QListWidget, QTextEdit, QVBoxLayout, QWidget
 
 from gui.model.sequences import Moment, clean_note
-from gui.painting.theme import look
+from gui.painting.theme import code_font, look
 from gui.qt.timers import create_repeating_timer
 from gui.widgets.basic import Card, ElidedLabel, Ground, button, label, restyle, row, set_role
 from gui.widgets.view_keys import ViewKeys
@@ -22,6 +30,7 @@ FORWARDED_KEYS = (
 )
 """Keys that act on the lecture's window."""
 _CLOCK_MS = 500
+_CODE = QRegularExpression("`[^`]+`")
 
 
 def choose_screen(screens: Sequence[QRect], occupied: int) -> int:
@@ -117,6 +126,7 @@ class PresenterWindow(Ground):
         self.title_field.textEdited.connect(self._player.set_title)
         self.title_field.hide()
         self.details = ElidedLabel("caption", "What it shows")
+        self._note_text = ""
         self.note = QTextEdit()
         self.note.setAcceptRichText(False)
         set_role(self.note, "notes")
@@ -227,15 +237,19 @@ class PresenterWindow(Ground):
         self.copy_button.setEnabled(player.path is not None and not player.sequence.errors)
         self.current_title.setVisible(not changes)
         self.title_field.setVisible(changes)
+        mode_changes = self.note.isReadOnly() == changes
         self.note.setReadOnly(not changes)
         restyle(self.note, "editing", changes)
         moment = player.moment
         if moment is not None and not self.title_field.hasFocus():
             self.title_field.setText(moment.title)
         text = moment.note if moment is not None else ""
-        if text != clean_note(self.note.toPlainText()):
+        if mode_changes or text != (clean_note(self.note.toPlainText()) if changes else self._note_text):
+            self._note_text = text
             self.note.setPlainText(text)
             self._separate_paragraphs()
+            if not changes:
+                self._format_code()
         if editing and player.path is not None and not player.is_editable and not player.sequence.errors:
             self.message.show_text("This sequence belongs to Lockstep. Save a copy to change it.")
 
@@ -246,6 +260,17 @@ class PresenterWindow(Ground):
         cursor = self.note.textCursor()
         cursor.select(QTextCursor.SelectionType.Document)
         cursor.mergeBlockFormat(space)
+
+    def _format_code(self) -> None:
+        """Show code in the font of kernel sources instead of backticks."""
+        style = QTextCharFormat()
+        style.setFontFamilies(code_font().families())
+        document = self.note.document()
+        assert document is not None
+        cursor = document.find(_CODE)
+        while not cursor.isNull():
+            cursor.insertText(cursor.selectedText()[1:-1], style)
+            cursor = document.find(_CODE, cursor)
 
     def _store_note(self) -> None:
         if not self.note.isReadOnly():

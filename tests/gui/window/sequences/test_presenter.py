@@ -6,6 +6,7 @@ import pytest
 from PyQt6.QtCore import QRect, Qt
 
 from gui.model.sequences import list_builtin_sequences, read_sequence
+from gui.painting.theme import code_font
 from gui.window.sequences.presenter import FORWARDED_KEYS, choose_screen, format_elapsed
 from tests.gui.window.sequences.conftest import MOMENTS
 
@@ -48,6 +49,25 @@ def test_it_shows_the_current_and_the_next_moment(qtbot, window, presenter, wait
     assert not presenter.next_button.isEnabled()
     click(qtbot, presenter.previous_button)
     assert presenter.list.currentRow() == 2
+
+
+def test_code_in_a_note_has_the_font_of_sources_while_it_is_read(qtbot, window, presenter):
+    note = "Now: `data[0] = 3 + 1`, 😀 and `x`."
+    click(qtbot, presenter.edit_button)
+    presenter.note.setPlainText(note)
+    click(qtbot, presenter.edit_button)
+    assert presenter.note.toPlainText() == "Now: data[0] = 3 + 1, 😀 and x."
+    families = []
+    for word in ("Now", "data[0]", "and", "x."):
+        cursor = presenter.note.document().find(word)
+        cursor.setPosition(cursor.selectionStart() + 1)
+        families.append(cursor.charFormat().fontFamilies() == code_font().families())
+    assert families == [False, True, False, True]
+    click(qtbot, presenter.edit_button)
+    assert presenter.note.toPlainText() == note
+    click(qtbot, presenter.edit_button)
+    assert "`" not in presenter.note.toPlainText()
+    assert window.sequences.moment.note == note
 
 
 def test_a_click_on_the_list_shows_a_moment(qtbot, window, presenter, wait_for_moment):
