@@ -5,9 +5,8 @@ from __future__ import annotations
 CALL = """
 void call_%d() {
     char here[64] = {}, *memory, *managed, *first_managed; size_t pitch, many = (size_t)-1; float ms;
-    cudaStream_t stream;
-    cudaEvent_t first, second; cudaDeviceProp properties; int number; cudaArray_t array; cudaGraph_t graph;
-    cudaPointerAttributes attributes; cudaFuncAttributes function;
+    cudaStream_t stream; cudaEvent_t first, second; cudaDeviceProp properties; int number; cudaArray_t array;
+    cudaGraph_t graph; cudaPointerAttributes attributes; cudaFuncAttributes function;
     CHECK(cudaMalloc(&memory, 64)); CHECK(cudaMallocManaged(&managed, 64)); first_managed = managed;
     CHECK(cudaEventCreate(&first)); CHECK(cudaEventCreate(&second));
     CHECK(cudaEventRecord(first)); CHECK(cudaEventRecord(second));

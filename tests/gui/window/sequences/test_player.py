@@ -131,7 +131,7 @@ BROKEN = [
 def test_a_moment_that_no_longer_exists_is_reported_and_the_next_is_shown(
     window, tmp_path, wait_for_moment, press, lecture
 ):
-    """Broken moments alternate with two good ones: MOMENTS[0], a broken one, MOMENTS[1], a broken one, MOMENTS[0]..."""
+    """Each broken moment is between two good ones: the first, a broken one, the second, a broken one, the first ..."""
     moments = [MOMENTS[0]]
     for number, (moment, _) in enumerate(BROKEN):
         moments += [moment, MOMENTS[(number + 1) % 2]]
