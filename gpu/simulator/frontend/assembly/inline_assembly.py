@@ -49,6 +49,7 @@ _FENCES = {"cta": "__threadfence_block", "cluster": "__threadfence_cluster", "sy
 _SCOPES: dict[str, ir.Scope] = {"cta": "block", "cluster": "cluster", "gpu": "device", "sys": "system"}
 _ORDERS: tuple[ir.MemoryOrder, ...] = ("volatile", "relaxed", "acquire", "release", "acq_rel")
 _AXES = ("x", "y", "z")
+_BARRIER_VOTES = {"popc": "__syncthreads_count", "and": "__syncthreads_and", "or": "__syncthreads_or"}
 _SPECIAL = {"tid": "threadIdx", "ntid": "blockDim", "ctaid": "blockIdx", "nctaid": "gridDim"}
 _BITS: dict[tuple[str, str], str] = {
     ("float32", "i"): "__float_as_int",
@@ -838,8 +839,29 @@ class _Assembly:
             )
         elif instruction.operands == ("0",) and not instruction.modifiers:
             self.statements.append(ir.Barrier(get_reported_position(self.cursor)))
+        elif "red" in instruction.modifiers:
+            self._lower_barrier_vote(instruction)
         else:
             self._lower_named_barrier(instruction)
+
+    def _lower_barrier_vote(self, instruction: parsing.Instruction) -> None:
+        """Lower a barrier that combines a predicate of each thread."""
+        vote_name = _BARRIER_VOTES.get(instruction.modifiers[-1])
+        if vote_name is None or len(instruction.operands) < 3:
+            raise self._unsupported_error(instruction)
+        target, number, *count, predicate = instruction.operands
+        if number != "0" or count:
+            raise build_unsupported_error(
+                self.cursor,
+                f"{instruction} at a barrier other than 0 or with a thread count",
+                advice=f"{instruction.operation}.red at barrier 0, for all threads of the block, is supported.",
+            )
+        votes = convert(self._value(predicate, BOOL, instruction), INT32, self.cursor)
+        vote: ir.Expression = ir.Warp(INT32, vote_name, (votes,), get_reported_position(self.cursor))
+        is_count = vote_name == "__syncthreads_count"
+        if not is_count:
+            vote = ir.Binary(BOOL, "!=", vote, build_constant(INT32, 0))
+        self._store(target, convert(vote, _UINT32, self.cursor) if is_count else vote, instruction)
 
     def _lower_named_barrier(self, instruction: parsing.Instruction) -> None:
         arrives = instruction.modifiers == ("arrive",)

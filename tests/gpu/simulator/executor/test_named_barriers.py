@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.base.errors import LaunchError
+from gpu.base.errors import CompileError, LaunchError
 from gpu.kernel.simulate import simulate
 from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
 from tests.gpu.simulator.kernel_runner import build
@@ -198,3 +198,47 @@ def test_compiled_code_refuses_named_barriers() -> None:
         build(RING).compiled_kernel("f").launch(
             (1, 1, 1), (64, 1, 1), [np.zeros(768, np.uint8), np.zeros(256, np.uint8), np.int32(6)]
         )
+
+
+_VOTE = """
+__global__ void f(const int *in, int *out, int steps) {
+    __shared__ int s[64];
+    int t = threadIdx.x, both = 0, one = 0;
+    unsigned count;
+    s[t] = in[t];
+    asm volatile("{ .reg .pred p; setp.lt.s32 p, %1, %2; OP.red.popc.u32 %0, 0, p; }"
+                 : "=r"(count) : "r"(s[t]), "r"(steps) : "memory");
+    int other = s[63 - t];
+    asm volatile("{ .reg .pred p, q; setp.lt.s32 p, %1, 64; OP.red.and.pred q, 0, p; selp.s32 %0, 1, 0, q; }"
+                 : "=r"(both) : "r"(t) : "memory");
+    asm volatile("{ .reg .pred p, q; setp.gt.s32 p, %1, 70; OP.red.or.pred q, 0, !p; selp.s32 %0, 1, 0, q; }"
+                 : "=r"(one) : "r"(t) : "memory");
+    out[t] = other + 100 * (int)count + 10000 * both + 100000 * one;
+}"""
+
+
+@pytest.mark.parametrize("operation", ["bar", "barrier.cta", "barrier"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_barrier_combines_predicates(operation: str, schedule: str) -> None:
+    simulation = run(_VOTE.replace("OP", operation), schedule=schedule, grid=1)
+    assert simulation.findings == []
+    assert simulation.arrays[1].tolist() == [63 - t + 100 * 6 + 10000 + 100000 for t in range(64)]
+
+
+def test_compiled_code_combines_predicates_at_a_barrier() -> None:
+    module, given, out = build(_VOTE.replace("OP", "bar")), np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    module.compiled_kernel("f").launch((1, 1, 1), (64, 1, 1), [given.view(np.uint8), out.view(np.uint8), np.int32(6)])
+    assert out.tolist() == [63 - t + 100 * 6 + 10000 + 100000 for t in range(64)]
+
+
+@pytest.mark.parametrize("operands", ["1", "0, 32", "%1"])
+def test_a_vote_at_another_barrier_is_refused(operands: str) -> None:
+    source = f"""
+__global__ void f(const int *in, int *out, int steps) {{
+    unsigned count;
+    asm volatile("{{ .reg .pred p; setp.lt.s32 p, %1, 3; bar.red.popc.u32 %0, {operands}, p; }}" : "=r"(count)
+                 : "r"(steps));
+    out[threadIdx.x] = count;
+}}"""
+    with pytest.raises(CompileError, match="bar.red.popc.u32 at a barrier other than 0 or with a thread count"):
+        run(source)
