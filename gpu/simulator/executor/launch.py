@@ -7,7 +7,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -52,9 +52,13 @@ Array = npt.NDArray[Any]
 Argument = Array | Texture | PointerValue | np.generic | None
 
 
-_RESIDENT_LANES = {WARP: 1 << 12, 1: 1 << 10}
+_RESIDENT_LANES = {WARP: 1 << 14, 1: 1 << 10}
 """The most lanes that make progress together if blocks wait for later ones, by the lanes per part. In lockstep all
 resident blocks do."""
+
+_MAX_BUFFERED_LANES = 1 << 12
+"""The most lanes of a batch that runs by warps or lanes while an observer's notifications are kept, in case it starves.
+"""
 
 _MAX_EXCESS_LANES, _EXCESS_SECONDS = 1 << 22, 10.0
 """The most lanes that run together, and their time, to find out whether blocks wait for blocks that are not resident.
@@ -76,7 +80,7 @@ def _refuse_child(child: ChildLaunch, depth: int) -> None:
     raise child.build_error("a trial runs no child launches.")
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Attempt:
     """An order in which to run a number of blocks; if it can fail, it ends as soon as lanes starve."""
 
@@ -102,6 +106,10 @@ class SimulatedKernel:
         # The fairness from which on no lanes have starved so far.
         self._fairness = 0
         self._has_wait_loops = any(has_wait_loop(called.body) for called in find_reachable_functions(function))
+
+    @cached_property
+    def _plain_compiler(self) -> LockstepCompiler:
+        return self._compiler if self._compiler.values is PLAIN else LockstepCompiler()
 
     @property
     def function(self) -> ir.Function:
@@ -279,18 +287,18 @@ class SimulatedKernel:
             if first < done:
                 continue  # ran with earlier blocks, which wait for it
             starved: tuple[RunningBatch, StarvationError] | None = None
-            attempts = self._plan_attempts(order, depth, planned, selected.stop - first, block, shared_bytes)
-            if self._compiler.values is not PLAIN:
-                attempts = iter([self._find_fair_attempt(attempts, grid, block, first, values, shared_bytes)])
-            for attempt in attempts:
+            for attempt in self._plan_attempts(order, depth, planned, selected.stop - first, block, shared_bytes):
                 if starved is not None and not attempt.can_fail:
                     self._check_residency(*starved, selected.stop - first, values)
+                    self._check_capacity(*starved, selected.stop - first)
                 together = attempt.blocks
                 if together not in geometries:
                     geometries[together] = Geometry(block, together)
                 batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer, cluster)
                 tree.attach_batch(batch, depth)
-                starvation = self._run_attempt(batch, values, attempt, tree, observer)
+                starvation = self._probe_attempt(batch, values, attempt)
+                if starvation is None:
+                    starvation = self._run_attempt(batch, values, attempt, tree, observer)
                 if starvation is None:
                     break
                 starved = batch, starvation
@@ -308,55 +316,40 @@ class SimulatedKernel:
             tree.time_limit.begin_children()
         tree.run_in_order(children, depth + 1)
 
-    def _find_fair_attempt(
-        self,
-        attempts: Iterator[_Attempt],
-        grid: Sequence[int],
-        block: Sequence[int],
-        first: int,
-        values: Sequence[Any],
-        shared_bytes: int,
-    ) -> _Attempt:
-        """Return the attempt in which no lanes starve, for a recording, which cannot be undone.
+    def _probe_attempt(self, batch: RunningBatch, values: Sequence[Any], attempt: _Attempt) -> StarvationError | None:
+        """Return where lanes starve in an attempt that cannot be undone, or only at a high cost; None if they do not.
 
-        Each attempt runs without a recording, and what it does is undone.
+        It is run without a recording and observers, and what it does is undone. Then the attempt can run to its end.
 
         Parameters
         ----------
-        attempts : iterator of _Attempt
-            As of `_plan_attempts`.
-        grid, block : sequence of int
-            Extents in x, y and z.
-        first : int
-            The first block of the batch, by number.
+        batch : RunningBatch
+            The batch of the attempt, which is not changed.
         values : sequence
             The kernel's arguments.
-        shared_bytes : int
-            The size of the extern __shared__ array.
+        attempt : _Attempt
+            The attempt; if no lanes starve, it can no longer fail.
         """
-        plain = self.with_compiler(LockstepCompiler())
-        for attempt in attempts:
-            if not attempt.can_fail:
-                break
-            batch = RunningBatch(Geometry(block, attempt.blocks), grid, first, shared_bytes)
-            tree = HostLaunch(_refuse_child, lambda batch: None, None, None, attempt.order, _TRIAL_SECONDS)
-            tree.attach_batch(batch, 0)
-            try:
-                plain._run_and_undo(batch, values, attempt.order, watches_syncs=self._syncs_in_branches)  # noqa: SLF001
-            except StarvationError as starvation:
-                if starvation.position is not None or starvation.needs_lanes:
-                    self._needs_lanes |= starvation.needs_lanes
-                    self._fairness = attempt.fairness + 1
-                    continue
-                # It writes too much to be undone further.
-            except LaunchError as error:
-                if self._needs_lanes and error.kind == "barrier":
-                    continue  # a finding in lockstep: the mask of a `__syncwarp` names lanes that do not arrive
-                # The recording shows the error.
-            except MemoryError:
-                pass
-            return dataclasses.replace(attempt, can_fail=False)
-        return attempt
+        is_large = attempt.order.chooser is not None and batch.geometry.lanes > _MAX_BUFFERED_LANES
+        if not attempt.can_fail or (self._compiler.values is PLAIN and not is_large):
+            return None
+        probe = RunningBatch(batch.geometry, batch.grid, batch.first, batch.shared_bytes)
+        tree = HostLaunch(_refuse_child, lambda batch: None, None, None, attempt.order, _EXCESS_SECONDS)
+        tree.attach_batch(probe, 0)
+        try:
+            self._run_and_undo(probe, values, attempt.order, watches_syncs=self._syncs_in_branches)
+        except StarvationError as starvation:
+            if starvation.position is not None or starvation.needs_lanes:
+                return starvation
+            # It writes too much to be undone further.
+        except LaunchError as error:
+            if self._needs_lanes and error.kind == "barrier":
+                return StarvationError()  # a finding in lockstep: the mask of a `__syncwarp` is wrong
+            # The attempt shows the error.
+        except MemoryError:
+            pass
+        attempt.can_fail = False
+        return None
 
     def _run_trial(
         self, grid: Sequence[int], block: Sequence[int], values: Sequence[Any], shared_bytes: int, observer: Observer
@@ -397,16 +390,21 @@ class SimulatedKernel:
         """
         monitor = batch.monitor = ProgressMonitor(must_undo=True, watches_syncs=watches_syncs)
         try:
-            self._run_in_order(batch, values, order)
+            self._run_in_order(batch, values, order, self._plain_compiler)
         finally:
             monitor.undo()
 
-    def _run_in_order(self, batch: RunningBatch, values: Sequence[Any], order: ExecutionOrder) -> None:
+    def _run_in_order(
+        self, batch: RunningBatch, values: Sequence[Any], order: ExecutionOrder, compiler: LockstepCompiler
+    ) -> None:
+        def run(mask: LaneMask) -> LaneMask | None:
+            return compiler.get_function(self._function).launch(batch, values, self._variables, mask)
+
         if order.chooser is None:
-            self._run_batch(batch, values, batch.geometry.thread_mask)
+            run(batch.geometry.thread_mask)
         else:
             scheduler = batch.scheduler = WarpScheduler(batch, order.chooser, order.lanes_per_part)
-            scheduler.run(partial(self._run_batch, batch, values))
+            scheduler.run(run)
 
     def _check_residency(
         self, starved_batch: RunningBatch, starved: StarvationError, remaining: int, values: Sequence[Any]
@@ -449,6 +447,33 @@ class SimulatedKernel:
             position=starved.position,
             advice=RESIDENCY_ADVICE,
             kind="residency",
+            thread=thread,
+        )
+
+    def _check_capacity(self, starved_batch: RunningBatch, starved: StarvationError, remaining: int) -> None:
+        """Raise LaunchError if blocks wait, and further resident ones exceed what the simulator runs at once.
+
+        Parameters
+        ----------
+        starved_batch : RunningBatch
+            The last batch that starves.
+        starved : StarvationError
+            Where it does.
+        remaining : int
+            The number of blocks that have not ended.
+        """
+        geometry = starved_batch.geometry
+        resident = RESIDENCY.count_resident_blocks(geometry.block, self._static_bytes + starved_batch.shared_bytes)
+        most = max(1, _RESIDENT_LANES[1 if self._needs_lanes else WARP] // geometry.lanes_per_block)
+        if most >= min(remaining, resident) or starved.position is None:
+            return
+        thread = starved_batch.describe(starved.lane)
+        raise LaunchError(
+            f"{starved.position}: this loop does not end while {most:,} blocks run: {thread} is still in it. It may "
+            f"wait for one of the other {remaining - most:,} blocks, which the simulator does not run at once.",
+            position=starved.position,
+            advice=f"Check the condition that ends the loop, with a grid of at most {most:,} blocks.",
+            kind="endless",
             thread=thread,
         )
 
@@ -515,11 +540,10 @@ class SimulatedKernel:
         starves = False
         try:
             if order.register_seed is not None:
-                registers = batch.registers = Registers(batch, batch.observer, order.register_seed)
-                self._run_batch(batch, values, batch.geometry.thread_mask)
-                registers.flush_lanes(batch.geometry.thread_mask)
-            else:
-                self._run_in_order(batch, values, order)
+                batch.registers = Registers(batch, batch.observer, order.register_seed)
+            self._run_in_order(batch, values, order, self._compiler)
+            if batch.registers is not None:
+                batch.registers.flush_lanes(batch.geometry.thread_mask)
         except (StarvationError, LaunchError) as error:
             if isinstance(error, LaunchError) and not self._shows_wrong_mask(error, batch):
                 raise
@@ -545,9 +569,6 @@ class SimulatedKernel:
         if order.chooser is not None:
             return order.batch_lanes
         return 1 if self._has_wait_loops or self._syncs_in_branches else BATCH_LANES
-
-    def _run_batch(self, batch: RunningBatch, values: Sequence[Any], mask: LaneMask) -> LaneMask | None:
-        return self._compiler.get_function(self._function).launch(batch, values, self._variables, mask)
 
     def check_launch(
         self,

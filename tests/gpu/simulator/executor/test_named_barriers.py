@@ -240,5 +240,5 @@ __global__ void f(const int *in, int *out, int steps) {{
                  : "r"(steps));
     out[threadIdx.x] = count;
 }}"""
-    with pytest.raises(CompileError, match="bar.red.popc.u32 at a barrier other than 0 or with a thread count"):
+    with pytest.raises(CompileError, match=r"bar\.red\.popc\.u32 at a barrier other than 0 or with a thread count"):
         run(source)

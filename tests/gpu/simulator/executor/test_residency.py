@@ -116,3 +116,39 @@ def test_a_loop_that_no_block_ends_is_endless(grid: int) -> None:
 )
 def test_resident_blocks_of_a_multiprocessor(block: tuple[int, ...], shared_bytes: int, expected: int) -> None:
     assert ResidencyLimits(multiprocessors=1).count_resident_blocks(block, shared_bytes) == expected
+
+
+# The first branch waits for the second one, in which a thread waits for all blocks.
+WARPS = """__global__ void k(int *count, int *sense, int *out) {
+    __shared__ volatile int go;
+    int t = threadIdx.x;
+    if (t == 0) go = 0;
+    __syncthreads();
+    if (t >= 32) {
+        if (t == 32) while (!go) {}
+        __threadfence();
+        if (t == 32) out[blockIdx.x] = atomicAdd(count, 0) / gridDim.x * 6;
+    } else if (t == 0) {
+        __threadfence();
+        atomicAdd(count, 1);
+        while (atomicAdd(count, 0) < gridDim.x) {}
+        __threadfence();
+        go = 1;
+    }
+}"""
+
+
+def test_many_blocks_that_wait_warp_by_warp_are_not_endless() -> None:
+    simulation = run(WARPS, 90, 64)
+    assert simulation.findings == []
+    assert simulation.arrays[2].tolist() == [6] * 90
+
+
+def test_more_blocks_than_run_warp_by_warp_are_named_as_a_possible_reason() -> None:
+    (finding,) = run(WARPS, 400, 64).findings
+    assert finding.kind == "endless"
+    assert "does not end while 256 blocks run" in finding.message
+    assert "one of the other 144 blocks" in finding.message
+    (finding,) = run(WARPS.replace("go = 1", "go = 0"), 40, 64).findings
+    assert finding.kind == "endless"
+    assert "other" not in finding.message
