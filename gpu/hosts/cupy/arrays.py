@@ -206,7 +206,7 @@ class DeviceArray(np.ndarray):
 
     def toDlpack(self) -> Any:  # noqa: N802
         """Raise an error: other libraries cannot use the simulator's memory."""
-        raise NotImplementedError("Lockstep's CuPy does not have DeviceArray.toDlpack: its memory is not a GPU's.")
+        raise NotImplementedError("Lockstep's CuPy does not have ndarray.toDlpack: its memory is not a GPU's.")
 
 
 def _forward_methods() -> None:

@@ -11,6 +11,8 @@ from gpu.hosts.cupy.names import named
 from gpu.hosts.driver.attributes import DEVICE_ATTRIBUTES, VALUE_BY_NUMBER
 from gpu.hosts.driver.memory import free_memory, total_memory
 
+_PROCESSOR_NAMES = ("MultiProcessorCount", "MaxThreadsPerMultiProcessor")
+"""The attributes that CUDA spells with a capital P."""
 _handles = itertools.count(0x2000, 0x10)
 
 
@@ -60,7 +62,7 @@ class CupyDevice:
     @property
     def attributes(self) -> dict[str, int]:
         """The device's attributes, by CuPy's names."""
-        return {_attribute_name(name): VALUE_BY_NUMBER[number] for name, (number, _) in DEVICE_ATTRIBUTES.items()}
+        return {attribute_name(name): VALUE_BY_NUMBER[number] for name, (number, _) in DEVICE_ATTRIBUTES.items()}
 
     @property
     def compute_capability(self) -> str:
@@ -78,8 +80,10 @@ class CupyDevice:
         return "0000:00:00.0"
 
 
-def _attribute_name(name: str) -> str:
-    return "".join(word.capitalize() for word in name.split("_"))
+def attribute_name(name: str) -> str:
+    """Return CuPy's name of an attribute: "WarpSize" for "WARP_SIZE"."""
+    joined = "".join(word.capitalize() for word in name.split("_"))
+    return {each.replace("Processor", "processor"): each for each in _PROCESSOR_NAMES}.get(joined, joined)
 
 
 def get_compute_capability() -> str:

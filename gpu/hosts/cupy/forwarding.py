@@ -115,7 +115,7 @@ def call_on_host(
     """
     short = name.rpartition(".")[2]
     if short not in _ACCEPTS_HOST_ARRAYS:
-        reject_host_arrays(arguments)
+        reject_host_arrays((*arguments, options.get("out")))
     _note(name)
     writes = short in _WRITERS
     host_options = {key: to_host(value, written=writes or key == "out") for key, value in options.items()}
@@ -163,6 +163,27 @@ class ForwardedFunction:
         return f"<function cupy.{self._name}, computed by NumPy>"
 
 
+class _ForwardedIndexer:
+    """An object of NumPy that is indexed, such as `mgrid`, with device arrays."""
+
+    def __init__(self, indexer: Any) -> None:
+        self._indexer = indexer
+
+    def __getitem__(self, key: Any) -> Any:
+        return to_device(self._indexer[to_host(key)])
+
+
+def _forward(path: str, value: Any) -> Any:
+    """Return what CuPy has in place of an object of NumPy; None for classes that work on the host only."""
+    if isinstance(value, type):
+        is_shared = issubclass(value, (np.generic, np.dtype, np.finfo, np.iinfo, np.errstate, np.broadcast, Exception))
+        return value if is_shared or value is np.ufunc else None
+    if callable(value):
+        return ForwardedFunction(path, value)
+    is_indexer = hasattr(value, "__getitem__") and not isinstance(value, np.ndarray | str | list | tuple | dict)
+    return _ForwardedIndexer(value) if is_indexer else value
+
+
 class ForwardingModule(ModuleType):
     """A module with own names, and further ones of a module of NumPy or SciPy.
 
@@ -183,27 +204,16 @@ class ForwardingModule(ModuleType):
         self.__dict__.update(own or {})
 
     def __getattr__(self, name: str) -> Any:
-        value = None
-        if not name.startswith("_"):
-            value = getattr(self.__dict__["_source"], name, None)
-            if (
-                value is not None
-                and not hasattr(self.__dict__["_source"], "__path__")
-                and isinstance(value, ModuleType)
-            ):
-                value = None
-        if value is None:
-            if f"{self.__name__}.{name}" in sys.modules:
-                return sys.modules[f"{self.__name__}.{name}"]
-            raise AttributeError(f"Lockstep's CuPy does not have {self.__name__}.{name}.")
+        source = self.__dict__["_source"]
+        value = None if name.startswith("_") else getattr(source, name, None)
         if isinstance(value, ModuleType):
-            try:
-                return importlib.import_module(f"{self.__name__}.{name}")
-            except ImportError:
-                raise AttributeError(f"Lockstep's CuPy does not have {self.__name__}.{name}.") from None
-        if callable(value) and not isinstance(value, type):
-            path = f"{self.__name__}.{name}".partition(".")[2]
-            value = ForwardedFunction(path, value)
+            value = sys.modules.get(f"{self.__name__}.{name}")
+            if value is None and hasattr(source, "__path__") and source.__name__.startswith("scipy"):
+                value = importlib.import_module(f"{self.__name__}.{name}")
+        elif value is not None:
+            value = _forward(f"{self.__name__}.{name}".partition(".")[2], value)
+        if value is None:
+            raise AttributeError(f"Lockstep's CuPy does not have {self.__name__}.{name}.")
         self.__dict__[name] = value
         return value
 

@@ -13,19 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu.hosts.cupy import (
-    arrays,
-    compilation,
-    devices,
-    elementwise,
-    faults,
-    memory,
-    random_numbers,
-    raw,
-    reduction,
-    runtime,
-)
+from gpu.hosts.cupy import arrays, devices, faults, memory, random_numbers, runtime, textures, utilities
 from gpu.hosts.cupy.forwarding import ForwardingModule
+from gpu.hosts.cupy.kernels import compilation, elementwise, raw, reduction
 
 VERSION = "14.0.0"
 """The version whose interface the replacement has."""
@@ -63,6 +53,7 @@ def _cupy_names() -> dict[str, Any]:
     }
     return names | {
         "__version__": VERSION,
+        **utilities.CUPY,
         "ndarray": arrays.DeviceArray,
         "ElementwiseKernel": elementwise.ElementwiseKernel,
         "ReductionKernel": reduction.ReductionKernel,
@@ -104,6 +95,7 @@ def _cuda_modules() -> dict[str, dict[str, Any]]:
         },
         "function": {"Function": compilation.KernelFunction, "Module": compilation.CompiledModule},
         "compiler": {"CompileException": faults.CompileException},
+        "texture": textures.NAMES,
         "runtime": runtime.NAMES,
         "driver": {"CUDADriverError": faults.CUDADriverError, "get_build_version": lambda: 13_000},
         "nvtx": dict.fromkeys(("RangePush", "RangePop", "Mark", "MarkC", "RangePushC"), runtime._ignore),  # noqa: SLF001
@@ -129,7 +121,9 @@ def _modules() -> dict[str, ForwardingModule]:
     for name in ("linalg", "fft", "polynomial", "lib", "exceptions"):
         modules[f"cupy.{name}"] = ForwardingModule(f"cupy.{name}", getattr(np, name))
     modules["cupy.random"] = ForwardingModule("cupy.random", None, random_numbers.NAMES)
-    modules["cupyx"] = ForwardingModule("cupyx")
+    modules["cupy.testing"] = ForwardingModule("cupy.testing", None, utilities.TESTING)
+    modules["cupyx"] = ForwardingModule("cupyx", None, utilities.CUPYX)
+    modules["cupyx.profiler"] = ForwardingModule("cupyx.profiler", None, utilities.PROFILER)
     modules["cupyx.scipy"] = ForwardingModule("cupyx.scipy", None, {"get_array_module": arrays.get_array_module})
     return modules
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu.hosts.cupy import memory
-from gpu.hosts.cupy.devices import CupyDevice, CupyEvent, CupyStream, get_elapsed_time
+from gpu.hosts.cupy.devices import CupyDevice, CupyEvent, CupyStream, attribute_name, get_elapsed_time
 from gpu.hosts.cupy.faults import CUDARuntimeError
 from gpu.hosts.driver.attributes import DEVICE_ATTRIBUTES, VALUE_BY_NUMBER, device_name
 from gpu.hosts.driver.memory import free_memory, total_memory
@@ -136,12 +136,11 @@ NAMES: dict[str, Any] = {
     "eventDefault": 0,
     "eventBlockingSync": 1,
     "eventDisableTiming": 2,
+    "cudaArrayDefault": 0,
+    "cudaArraySurfaceLoadStore": 2,
     "memAttachGlobal": 1,
     "cudaMemAttachGlobal": 1,
-    **{
-        f"cudaDevAttr{''.join(word.capitalize() for word in name.split('_'))}": number
-        for name, (number, _) in DEVICE_ATTRIBUTES.items()
-    },
+    **{f"cudaDevAttr{attribute_name(name)}": number for name, (number, _) in DEVICE_ATTRIBUTES.items()},
     **{f"cudaChannelFormatKind{name}": value for value, name in enumerate(("Signed", "Unsigned", "Float", "None"))},
     **{f"cudaResourceType{name}": value for value, name in enumerate(("Array", "MipmappedArray", "Linear", "Pitch2D"))},
     **{f"cudaAddressMode{name}": value for value, name in enumerate(("Wrap", "Clamp", "Mirror", "Border"))},

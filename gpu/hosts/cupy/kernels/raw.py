@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from gpu.base.errors import LockstepError
 from gpu.files.sources import read_source
-from gpu.hosts.cupy.compilation import CompiledModule, KernelFunction, compile_module
 from gpu.hosts.cupy.faults import build_driver_error
+from gpu.hosts.cupy.kernels.compilation import CompiledModule, KernelFunction, compile_module, format_warnings
 from gpu.hosts.cupy.memory import MemoryPointer
 
 _BACKENDS = ("nvrtc", "nvcc")
@@ -30,6 +30,10 @@ def _check_settings(code: str | None, options: Any, backend: str, jitify: Any) -
     return tuple(options)
 
 
+def _translate(code: str, translate_cucomplex: bool) -> str:
+    return code.replace("<cuComplex.h>", "<cupy/cuComplex_bridge.h>") if translate_cucomplex else code
+
+
 class RawKernel:
     """A kernel of a CUDA C++ source.
 
@@ -42,7 +46,7 @@ class RawKernel:
         Options of the compiler.
     backend : {"nvrtc", "nvcc"}
     translate_cucomplex : bool
-        Ignored: cuComplex.h exists.
+        Whether the types and functions of cuComplex.h use CuPy's complex numbers.
     enable_cooperative_groups : bool
         Ignored: every launch may synchronize its grid.
     jitify : bool
@@ -67,7 +71,7 @@ class RawKernel:
         jitify: Any = _UNSET,
     ) -> None:
         self.options = _check_settings(code, options, backend, jitify)
-        self.code, self.name, self.backend = code, name, backend
+        self.code, self.name, self.backend = _translate(code, translate_cucomplex), name, backend
         self.file_path: str | None = None
         self.name_expressions: tuple[str, ...] | None = None
         self.enable_cooperative_groups = enable_cooperative_groups
@@ -97,10 +101,9 @@ class RawKernel:
 
     def compile(self, log_stream: Any = None) -> None:
         """Compile the kernel, and write the compiler's warnings."""
-        module = self._compile()
-        module.get_function(self.name)
+        self.kernel  # noqa: B018
         if log_stream is not None:
-            log_stream.write("\n".join(module.iterate_warnings()))
+            log_stream.write(format_warnings(self.code, self.options))
 
     @property
     def attributes(self) -> dict[str, int]:
@@ -173,7 +176,8 @@ class RawModule:
             raise ValueError("options cannot be used with `path`")
         if name_expressions is not None and backend != "nvrtc":
             raise ValueError("name_expressions need the backend nvrtc")
-        self.code, self.file_path, self.backend = code, None if path is None else str(path), backend
+        self.code = None if code is None else _translate(code, translate_cucomplex)
+        self.file_path, self.backend = None if path is None else str(path), backend
         self.enable_cooperative_groups = enable_cooperative_groups
         self.name_expressions = None if name_expressions is None else tuple(name_expressions)
 
@@ -223,6 +227,6 @@ class RawModule:
 
     def compile(self, log_stream: Any = None) -> None:
         """Compile the module, and write the compiler's warnings."""
-        module = self.module
-        if log_stream is not None:
-            log_stream.write("\n".join(module.iterate_warnings()))
+        self.module  # noqa: B018
+        if log_stream is not None and self.code is not None:
+            log_stream.write(format_warnings(self.code, self.options))

@@ -9,8 +9,8 @@ from typing import Any
 
 from gpu.base.errors import CompileError, KernelError, LockstepError
 from gpu.files.source_lexer import blank_comments_and_literals
-from gpu.hosts.cupy.arguments import pack_arguments
 from gpu.hosts.cupy.faults import CompileException, build_driver_error, cupy_errors
+from gpu.hosts.cupy.kernels.arguments import pack_arguments
 from gpu.hosts.cupy.memory import Memory, MemoryPointer
 from gpu.hosts.cupy.names import named
 from gpu.hosts.driver.call_site import find_call_site
@@ -22,6 +22,8 @@ from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.simulated_module import SimulatedModule
 
+_FILE = "kernel.cu"
+"""The source's name in messages."""
 _RELOCATABLE = ("-dc", "-rdc=true", "--device-c", "--relocatable-device-code=true")
 
 
@@ -172,14 +174,17 @@ class CompiledModule:
         except KernelError:
             raise build_driver_error(NOT_FOUND, name) from None
 
-    def iterate_warnings(self) -> list[str]:
-        """Return clang's warnings about the kernels."""
-        module = self._loaded.module
-        return [f"warning: {each}" for name in module.kernels for each in module.iterate_warnings(name)]
-
 
 def _normalize(name: str) -> str:
     return re.sub(r"\s+", " ", name.strip().removeprefix("&"))
+
+
+_STANDARD_TYPEDEF = re.compile(r"typedef[\w\s]+?\bu?int(?:8|16|32|64)_t\s*;")
+
+
+def _blank_standard_typedefs(code: str) -> str:
+    """Return a source without its own typedefs of integers such as uint64_t, which only NVRTC needs."""
+    return _STANDARD_TYPEDEF.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), code)
 
 
 _modules: dict[tuple[Any, ...], CompiledModule] = {}
@@ -212,24 +217,34 @@ def compile_module(
     return _modules[key]
 
 
-def _compile(code: str, options: tuple[str, ...], expressions: tuple[str, ...], backend: str) -> CompiledModule:
+def _parse(code: str, options: Sequence[str]) -> SimulatedModule:
     _, values = parse_options(options)
     defines = dict(parse_define(value) for name, value in values if name == "-D")
     folders = [Path(value).resolve() for name, value in values if name in ("-I", "-isystem")]
-    path = Path.cwd() / "kernel.cu"
+    return SimulatedModule(_blank_standard_typedefs(code), Path.cwd() / _FILE, defines, folders)
+
+
+def _compile(code: str, options: tuple[str, ...], expressions: tuple[str, ...], backend: str) -> CompiledModule:
     if "<<<" in blank_comments_and_literals(code) and not set(options) & set(_RELOCATABLE):
         raise CompileException(
-            f"{path.name}: error: a launch from a kernel needs the option -dc", code, path.name, options, backend
+            f"{_FILE}: error: a launch from a kernel needs the option -dc", code, _FILE, options, backend
         )
     try:
-        module = SimulatedModule(code, path, defines, folders)
+        module = _parse(code, options)
         for name in expressions:
             module.kernel(_normalize(name))
     except CompileError as error:
-        raise CompileException(error.detail or error.message, code, path.name, options, backend) from None
+        raise CompileException(error.detail or error.message, code, _FILE, options, backend) from None
     except LockstepError as error:
-        raise CompileException(f"{error.message} {error.advice}".strip(), code, path.name, options, backend) from None
+        raise CompileException(f"{error.message} {error.advice}".strip(), code, _FILE, options, backend) from None
     return CompiledModule(LoadedModule(module, code), expressions)
+
+
+def format_warnings(code: str, options: Sequence[str]) -> str:
+    """Return the compiler's warnings about a source that compiles, in NVRTC's format."""
+    module = _parse(f'#pragma clang diagnostic warning "-Wunused-variable"\n{code}', options)
+    diagnoses = {each: None for name in module.kernels for each in module.iterate_warnings(name)}
+    return "".join(f"{each.position.file}({each.position.line - 1}): warning: {each.message}\n" for each in diagnoses)
 
 
 def clear_modules() -> None:

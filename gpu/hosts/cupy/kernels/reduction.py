@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpu.hosts.cupy.arrays import DeviceArray, from_result
-from gpu.hosts.cupy.compilation import compile_module
-from gpu.hosts.cupy.parameters import (
+from gpu.hosts.cupy.kernels.compilation import compile_module
+from gpu.hosts.cupy.kernels.parameters import (
     HEADERS,
     Type,
     c_type,

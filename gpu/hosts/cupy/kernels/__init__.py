@@ -1,0 +1,1 @@
+"""Kernels of CuPy scripts: raw ones, and those generated from expressions."""

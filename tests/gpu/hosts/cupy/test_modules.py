@@ -1,0 +1,211 @@
+"""Modules of CuPy scripts: devices, streams, memory, textures, random numbers, forwarded functions and cupyx."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_devices_streams_events_and_properties(script):
+    ended = script(
+        """
+device = cp.cuda.Device()
+assert device.id == 0 and device.compute_capability == "90" and cp.cuda.runtime.getDeviceCount() == 1
+assert device.attributes["MultiProcessorCount"] == 16 and device.attributes["WarpSize"] == 32
+properties = cp.cuda.runtime.getDeviceProperties(0)
+assert properties["maxThreadsPerBlock"] == 1024 and properties["maxThreadsDim"] == (1024, 1024, 64)
+start, end = cp.cuda.Event(), cp.cuda.Event()
+with device, cp.cuda.Stream(non_blocking=True) as stream:
+    assert cp.cuda.get_current_stream() == stream != cp.cuda.Stream.null
+    start.record()
+    cp.ones(5)
+    end.record(stream)
+stream.synchronize(), end.synchronize(), cp.cuda.Device(0).synchronize(), cp.cuda.runtime.deviceSynchronize()
+assert cp.cuda.get_elapsed_time(start, end) > 0 and cp.cuda.get_current_stream() == cp.cuda.Stream.null
+try:
+    cp.cuda.get_elapsed_time(start, cp.cuda.Event())
+except cp.cuda.runtime.CUDARuntimeError as error:
+    print(error)
+"""
+    )
+    assert ended.code == 0, ended.stderr
+    assert ended.stdout == "cudaErrorInvalidResourceHandle: invalid resource handle\n"
+
+
+def test_memory_is_copied_between_host_and_device(script):
+    ended = script(
+        """
+host = np.arange(10, dtype=np.int32)
+memory = cp.cuda.alloc(40)
+memory.copy_from_host(host.ctypes.data, 40)
+a = cp.ndarray((10,), cp.int32, memory)
+assert (a.get() == host).all() and a.data.ptr == memory.ptr
+(memory + 8).memset(0, 4)
+assert a.get().tolist() == [0, 1, 0, *range(3, 10)]
+back = np.zeros(10, np.int32)
+cp.cuda.runtime.memcpy(back.ctypes.data, a.data.ptr, 40, cp.cuda.runtime.memcpyDeviceToHost)
+assert (back == a.get()).all()
+address = cp.cuda.runtime.malloc(16)
+cp.cuda.runtime.memset(address, 1, 16)
+owned = cp.ndarray((4,), cp.int32, cp.cuda.MemoryPointer(cp.cuda.UnownedMemory(address, 16, None), 0))
+assert owned.tolist() == [0x01010101] * 4
+cp.cuda.runtime.free(address)
+pool = cp.get_default_memory_pool()
+before = pool.used_bytes()
+big = cp.zeros(1000)
+cp.get_default_memory_pool().free_all_blocks()
+a.set(np.arange(10, dtype=np.int32)[::-1].copy())
+assert a[0] == 9 and cp.asnumpy(a[:2]).tolist() == [9, 8]
+
+class Holder:
+    __cuda_array_interface__ = a[2:5].__cuda_array_interface__
+
+shared = cp.asarray(Holder())
+shared[...] = 0
+assert a.get().tolist() == [9, 8, 0, 0, 0, 4, 3, 2, 1, 0] and shared.data.ptr == a.data.ptr + 8
+for wrong in ("cp.cuda.runtime.free(address)", "cp.cuda.runtime.memset(a.data.ptr, 0, 41)"):
+    try:
+        exec(wrong)
+    except RuntimeError as error:
+        print(type(error).__name__, str(error).partition(" - ")[0])
+"""
+    )
+    assert ended.code == 0, ended.stderr
+    assert ended.stdout.splitlines() == [
+        "CUDARuntimeError cudaErrorInvalidValue: invalid argument",
+        "CUDADriverError CUDA_ERROR_INVALID_VALUE: invalid argument",
+    ]
+
+
+def test_forwarded_functions_return_device_arrays(script):
+    ended = script(
+        """
+x = cp.arange(12.0).reshape(3, 4)
+for value in (x.sum(), x.sum(axis=0), x[0, 0], x[1], x.T @ x, cp.linalg.norm(x), cp.fft.fft(x), abs(x), x.argmax(),
+              cp.mgrid[:2, :3], cp.concatenate([x, x]), *cp.split(x, 3), cp.where(x > 3, x, 0), cp.random.rand(),
+              cp.random.randint(0, 5, 3), cp.linalg.svd(x)[1], cp.allclose(x, x), x.astype(int), *x):
+    assert type(value) is cp.ndarray, value
+assert x.sum().shape == () and float(x.sum()) == 66 and f"{x.sum():.1f}" == "66.0"
+y = x
+y += 1
+assert y is x and x[0, 0] == 1
+assert np.sum(x) == 78 and type(np.sum(x)) is cp.ndarray
+cp.copyto(x, 5)
+x[x > 4] = cp.zeros(12)
+assert x.sum() == 0 and cp.get_array_module(x) is cp and cp.get_array_module(x.get()) is np
+cp.random.seed(3)
+first = cp.random.rand(4, dtype=cp.float32)
+cp.random.seed(3)
+assert (first == cp.random.rand(4, dtype=cp.float32)).all() and first.dtype == cp.float32
+import cupyx.scipy.special
+assert type(cupyx.scipy.special.erf(x)) is cp.ndarray
+import pickle
+assert (pickle.loads(pickle.dumps(first)) == first).all()
+
+@cp.fuse()
+def square(a):
+    return a * a
+
+assert square(cp.array([3.0]))[0] == 9
+import cupyx
+counts = cp.zeros(3)
+cupyx.scatter_add(counts, cp.array([0, 2, 2]), 1)
+assert counts.tolist() == [1, 0, 2]
+from cupyx.profiler import benchmark
+assert len(benchmark(square, (x,), n_repeat=3).cpu_times) == 3
+cp.testing.assert_array_equal(counts, [1, 0, 2])
+try:
+    cp.testing.assert_allclose(counts, np.zeros(3))
+except AssertionError:
+    print("differs")
+"""
+    )
+    assert ended.code == 0, ended.stderr
+    assert ended.stdout == "differs\n"
+    assert ended.stderr.count("lockstep: NumPy and SciPy computed") == 1
+    assert "sum, matmul, linalg.norm, fft.fft, absolute" in ended.stderr
+
+
+def test_textures_and_surfaces(script):
+    ended = script(
+        '''
+from cupy.cuda import texture, runtime
+kernel = cp.RawKernel(r"""
+extern "C" __global__ void sample(cudaTextureObject_t t, cudaSurfaceObject_t s, float *out) {
+    int x = threadIdx.x, y = threadIdx.y;
+    out[y * 4 + x] = tex2D<float>(t, x + 1.0f, y + 0.5f);
+    surf2Dwrite(2.0f * out[y * 4 + x], s, x * 4, y);
+}
+""", "sample")
+values = cp.arange(12, dtype=cp.float32).reshape(3, 4)
+channel = texture.ChannelFormatDescriptor(32, 0, 0, 0, runtime.cudaChannelFormatKindFloat)
+source = texture.CUDAarray(channel, 4, 3)
+target = texture.CUDAarray(channel, 4, 3, flags=runtime.cudaArraySurfaceLoadStore)
+source.copy_from(values)
+settings = texture.TextureDescriptor((runtime.cudaAddressModeClamp,) * 2, runtime.cudaFilterModeLinear)
+resource = texture.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=source)
+surface = texture.SurfaceObject(texture.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=target))
+out = cp.zeros((3, 4), cp.float32)
+kernel((1,), (4, 3), (texture.TextureObject(resource, settings), surface, out))
+expected = np.minimum(values.get() + 0.5, values.get()[:, -1:])
+assert (out.get() == expected).all(), out
+written = np.zeros((3, 4), np.float32)
+target.copy_to(written)
+assert (written == 2 * expected).all()
+try:
+    texture.SurfaceObject(texture.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=source))
+except runtime.CUDARuntimeError as error:
+    print(error)
+'''
+    )
+    assert ended.code == 0, ended.stderr
+    assert "needs an array with cudaArraySurfaceLoadStore" in ended.stdout
+
+
+def test_compilation_options_warnings_and_cuda_complex(script, tmp_path):
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "own.cuh").write_text("#define OFFSET 4\n")
+    ended = script(
+        '''
+import io
+code = """#include <own.cuh>
+#include <cuComplex.h>
+typedef unsigned long long uint64_t;
+extern "C" __global__ void add(cuComplex *z, uint64_t n) {
+    int unused;
+    if (threadIdx.x < n) z[threadIdx.x] = cuCaddf(z[threadIdx.x], make_cuComplex(OFFSET, 0));
+}
+"""
+for translate in (False, True):
+    kernel = cp.RawKernel(code, "add", options=("-I", "include"), translate_cucomplex=translate)
+    log = io.StringIO()
+    kernel.compile(log_stream=log)
+    assert log.getvalue() == "kernel.cu(5): warning: unused variable 'unused'\\n", log.getvalue()
+    z = cp.ones(3, cp.complex64)
+    kernel((1,), (32,), (z, 3))
+    assert z.tolist() == [5, 5, 5]
+'''
+    )
+    assert ended.code == 0, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("import cupyx.scipy.sparse", "Lockstep's CuPy does not have the module cupyx.scipy.sparse."),
+        ("from cupyx import jit", "cannot import name 'jit' from 'cupyx'"),
+        ("cp.poly1d", "Lockstep's CuPy does not have cupy.poly1d."),
+        ("cp.random.bytes_of", "Lockstep's CuPy does not have cupy.random.bytes_of."),
+        ("cp.cuda.runtime.ipcGetMemHandle", "Lockstep's CuPy does not have cupy.cuda.runtime.ipcGetMemHandle."),
+        ("cp.fuse(nonsense=1)", "unexpected keyword argument 'nonsense'"),
+        ("cp.ones(3).toDlpack()", "Lockstep's CuPy does not have ndarray.toDlpack"),
+        ("cp.ones(3).set(np.ones(4))", "Shape mismatch"),
+        ("cp.ones(3).set(cp.ones(3))", "Only numpy.ndarray can be set"),
+        ("cp.ones(3).get(out=np.ones(4))", "Shape or dtype mismatch"),
+        ("cp.concatenate(cp.ones(3), out=np.ones(3))", "Unsupported type <class 'numpy.ndarray'>"),
+        ("cp.ones(3, dtype=object)", "Unsupported dtype object"),
+    ],
+)
+def test_what_is_missing_is_one_sentence(script, statement, message):
+    ended = script(statement)
+    assert ended.code == 1
+    assert message in ended.stderr.partition("Traceback")[2].strip().splitlines()[-1]
