@@ -306,14 +306,18 @@ class GridSharing:
         The number of blocks along x, and the number of rows.
     concurrent_blocks : int
         The number of blocks that run concurrently.
-    base_block, x_neighbor, y_neighbor : int
-        Their indices in the sample; -1 where there is no such block.
+    base_block : int
+        The index of the block in the sample.
+    x_neighbors : tuple of int
+        The indices of its neighbors along x, in order; several if blocks are narrower than a sector.
+    y_neighbor : int
+        The index of the block in the next row; -1 if there is none.
     """
 
     grid: tuple[int, int]
     concurrent_blocks: int
     base_block: int
-    x_neighbor: int
+    x_neighbors: tuple[int, ...]
     y_neighbor: int
 
 
@@ -340,7 +344,7 @@ def count_distinct_sectors(
 ) -> dict[int, DistinctSectors]:
     """Return for each array the distinct sectors that are loaded, or stored to.
 
-    Each further block along an axis is assumed to add as many new sectors as the neighbor along that axis.
+    Each further block along an axis is assumed to add as many new sectors as the sampled neighbors along that axis.
 
     Parameters
     ----------
@@ -355,21 +359,21 @@ def count_distinct_sectors(
         first, end = block * warps_per_block, (block + 1) * warps_per_block
         return find_sectors(steps, first, end, stores=stores) if block >= 0 else {}
 
-    own_sectors, column_neighbor, row_neighbor = (
-        find_block_sectors(sharing.base_block),
-        find_block_sectors(sharing.x_neighbor),
-        find_block_sectors(sharing.y_neighbor),
-    )
+    own_sectors, row_neighbor = find_block_sectors(sharing.base_block), find_block_sectors(sharing.y_neighbor)
+    run = [find_block_sectors(block) for block in sharing.x_neighbors]
     columns, rows = sharing.grid
     result = {}
     for window, sectors in own_sectors.items():
-        x = _compute_new_share(sectors, column_neighbor.get(window)) if sharing.x_neighbor >= 0 else 1.0
+        neighbors = [each[window] for each in run if window in each]
+        union = np.unique(np.concatenate((sectors, *neighbors)))
+        x = (union.size / sectors.size - 1) / len(run) if run else 1.0
         y = _compute_new_share(sectors, row_neighbor.get(window)) if sharing.y_neighbor >= 0 else 1.0
         wave_columns, wave_rows = min(columns, sharing.concurrent_blocks), max(1.0, sharing.concurrent_blocks / columns)
         wave = sectors.size * (1 + x * (wave_columns - 1)) * (1 + y * (wave_rows - 1))
         grid = sectors.size * (1 + x * (columns - 1)) * (1 + y * (rows - 1))
-        pairs = 2.0 * np.unique(sectors >> 1).size / sectors.size
-        alike = any(np.array_equal(sectors, neighbor.get(window, ())) for neighbor in (column_neighbor, row_neighbor))
+        paired = union if len(run) > 1 else sectors
+        pairs = 2.0 * np.unique(paired >> 1).size / paired.size
+        alike = any(np.array_equal(sectors, neighbor.get(window, ())) for neighbor in (*run[-1:], row_neighbor))
         result[window] = DistinctSectors(wave, grid, pairs, alike)
     return result
 

@@ -212,7 +212,9 @@ class CostTable:
             return OperationCost(COMPUTE, FLOAT, 1, self._float, latency)
         if "f64" in (target, source) or (target[0] == "f") != (source[0] == "f"):
             wide = "64" in target + source
-            return OperationCost(COMPUTE, SPECIAL, 1, self._special if wide else self._special / 2, latency + 12)
+            # GPUs with few float64 lanes convert from and to 64-bit types as slowly as they add float64.
+            busy = max(self._special, self._double) if wide else self._special / 2
+            return OperationCost(COMPUTE, SPECIAL, 1, busy, latency + 12)
         if target[0] == "f":
             return OperationCost(COMPUTE, INTEGER, 1, self._integer, latency)
         narrower = int(target[1:]) <= int(source[1:])

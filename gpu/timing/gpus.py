@@ -46,6 +46,8 @@ class GpuDescription:
     shared_sizes : tuple of int
         The possible sizes of shared memory, in KiB.
     last_cache_bytes : int
+    last_cache_written_share : float
+        The share of L2 that holds stored data which has not been written to DRAM yet.
     last_cache_parts : int
         The number of L2 partitions; an access of a multiprocessor to another partition counts in both.
     float_lanes, integer_lanes, double_lanes, special_lanes : float
@@ -98,6 +100,7 @@ class GpuDescription:
     first_cache_bytes: int
     shared_sizes: tuple[int, ...]
     last_cache_bytes: int
+    last_cache_written_share: float
     last_cache_parts: int
     float_lanes: float
     integer_lanes: float

@@ -25,6 +25,7 @@ from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import RepeatedIterations, SampledPath, Visit
 from gpu.timing.ptx.sampled_blocks import GridShape
+from gpu.timing.ptx.thread_operations import count_thread_operations
 from gpu.timing.sass import issued_instructions as sass
 from gpu.timing.sass.cubin import MachineInstruction
 from gpu.timing.sass.instructions import INSTRUCTION_BYTES
@@ -61,8 +62,6 @@ _MERGED_SHARE_WITH_BARRIERS, _MERGED_SHARE_WITHOUT_BARRIERS = 0.4, 0.1
 """The share of equal requests by many multiprocessors that are merged before they reach L2: with barriers that keep
 blocks in step, and without. Measured on an H200."""
 _MEMORY_OPCODES = ("ld", "ldu", "st", "atom", "red")
-_RETAINED_SHARE = 0.64
-"""The share of L2 that contains the latest data; stores in it have not been written to DRAM yet."""
 _COLD_START_CYCLES, _CODE_CYCLES, _MAXIMUM_CODE = 600.0, 6.0, 600.0
 """Cycles to load a launch's code and constants into cold caches: initially, and per instruction."""
 
@@ -90,6 +89,8 @@ class LaunchEstimate:
     loads_in_flight : LoadsInFlight
     shared_bytes : int
         Shared memory per block, static and dynamic.
+    float32_operations, float64_operations : float
+        Operations of all threads together, of which a multiply-add is two.
     """
 
     time_us: float
@@ -106,6 +107,8 @@ class LaunchEstimate:
     breakdown: Mapping[str, float] = field(default_factory=dict)
     loads_in_flight: LoadsInFlight = NO_LOADS
     shared_bytes: int = 0
+    float32_operations: float = 0.0
+    float64_operations: float = 0.0
 
     @property
     def limiting_resource(self) -> str:
@@ -229,6 +232,9 @@ class LaunchModel:
             for first, end in pairwise(self._code.first_operation)
         ]
         self._load_depths = [compute_load_depths(block) for block in self._unrolled_kernel.blocks]
+        self._operations = np.array(
+            [count_thread_operations(block.instructions) for block in self._unrolled_kernel.blocks]
+        ).reshape(-1, 2)
         self._census = GridCensus(machine.kernel, machine.addresses, self._code.slots_of_block[: len(blocks)])
         self._depends_on_data = any(
             instruction.opcode == "bra" and instruction.guard for block in blocks for instruction in block.instructions
@@ -536,7 +542,7 @@ class LaunchModel:
             memory_sectors * _SECTOR + _BASE_BYTES + self._code_bytes, counts["passes"], counts["conflicts"],
             len(path.blocks), total, breakdown,
             count_loads_in_flight(self._unrolled_kernel, self._code, path.steps, sample.resident_blocks * shape.warps),
-            self._machine.kernel.shared_bytes + shape.shared_bytes,
+            self._machine.kernel.shared_bytes + shape.shared_bytes, counts["float32"], counts["float64"],
         )  # fmt: skip
 
     def _count_l2_sectors(self, path: SampledPath, traffic: caches.LaunchTraffic, atomics: float) -> float:
@@ -619,6 +625,9 @@ class LaunchModel:
                 dram_sectors * pairs, max(dram_sectors, array_sectors), (array.loaded + array.atomic_sectors) * pairs
             )
             array.scatter_factor = self._compute_scatter_factor(pairs)
+        for window, array in traffic.arrays.items():
+            if window not in loads and array.loaded:  # the block whose neighbors were sampled does not load from it
+                array.dram_loads = min(array.loaded, sizes.get(window, 1 << 60) / _SECTOR)
         stored_arrays = []
         for window, (_, grid, pairs, _) in stores.items():
             array = traffic.arrays.setdefault(window, caches.ArrayTraffic())
@@ -630,7 +639,7 @@ class LaunchModel:
         total_sectors = sum(each.dram_loads for each in traffic.arrays.values()) + sum(
             dram_sectors for _, dram_sectors, _ in stored_arrays
         )
-        retained = min(1.0, _RETAINED_SHARE * gpu.last_cache_bytes / _SECTOR / max(total_sectors, 1.0))
+        retained = min(1.0, gpu.last_cache_written_share * gpu.last_cache_bytes / _SECTOR / max(total_sectors, 1.0))
         for array, dram_sectors, pairs in stored_arrays:
             # A partly written sector is read before it is written.
             array.dram_stores = (1 - retained) * dram_sectors * pairs
@@ -728,10 +737,12 @@ class LaunchModel:
 
     def _count_path(self, path: SampledPath, warps: int, scale: float) -> dict[str, float]:
         counts = {"slots": 0.0, "requests": 0.0, "passes": 0.0, "conflicts": 0.0, "lines": 0.0, "atomics": 0.0}
+        operations = np.zeros(2)
         pipes = np.zeros(len(PIPES))
         for visit, times in caches.iterate_visits(path.steps):
             executions = int(np.count_nonzero(visit.lanes[:warps])) * times * scale
             counts["slots"] += executions * float(self._code.slots_of_block[visit.block])
+            operations += self._operations[visit.block] * float(visit.lanes[:warps].sum(dtype=np.int64)) * times * scale
             pipes += executions * self._code.uses_of_block[visit.block]
             for request in visit.requests:
                 end = int(np.searchsorted(request.warps, warps))
@@ -745,6 +756,7 @@ class LaunchModel:
                     else:
                         counts["lines"] += times * scale * float(multiprocessor.count_lines(request, end).sum())
         counts["busiest"] = float(pipes.max())
+        counts["float32"], counts["float64"] = map(float, operations)
         return counts
 
     def _count_operations(self, steps: Sequence[Visit], warps: int) -> float:
@@ -874,18 +886,25 @@ def _add_neighbors(blocks: list[int], shape: GridShape, at_once: int) -> tuple[l
     blocks, base, total = list(blocks), blocks[0], shape.blocks
     columns = shape.grid[0]
     rows = total // columns
-    column_neighbor = row_neighbor = -1
+    row_neighbor = -1
+    run: list[int] = []
     if columns > 1:
-        neighbor = base + 1 if base % columns + 1 < columns else base - 1
-        if neighbor not in blocks:
-            blocks.append(neighbor)
-        column_neighbor = blocks.index(neighbor)
+        column = base % columns
+        # Blocks narrower than a sector share it with several neighbors.
+        length = min(max(1, _SECTOR // shape.block[0]), columns - 1, max(1, _MAXIMUM_LANES // (2 * shape.warps * WARP)))
+        first = base + 1 if column + length < columns else base - length
+        run = (
+            [first + number for number in range(length)]
+            if column + length < columns or length <= column
+            else [base + 1 if column + 1 < columns else base - 1]
+        )
+        blocks += [neighbor for neighbor in run if neighbor not in blocks]
     if rows > 1:
         neighbor = base + columns if base + columns < total else base - columns
         if neighbor not in blocks:
             blocks.append(neighbor)
         row_neighbor = blocks.index(neighbor)
-    return blocks, GridSharing((columns, rows), at_once, 0, column_neighbor, row_neighbor)
+    return blocks, GridSharing((columns, rows), at_once, 0, tuple(map(blocks.index, run)), row_neighbor)
 
 
 def _choose_spread_blocks(shape: GridShape, maximum_blocks: int, lanes: int) -> list[int]:

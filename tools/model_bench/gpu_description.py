@@ -78,6 +78,7 @@ def format_gpu_description(gpu: str, figures: Mapping[str, float]) -> str:
         ("first_cache_bytes", f"{_FIRST_CACHE_KIB[capability] << 10}", guide),
         ("shared_sizes", f"{list(_SHARED_SIZES[capability])}", guide),
         ("last_cache_bytes", f"{figure('attribute l2_cache_size'):.0f}", driver),
+        ("last_cache_written_share", "0.64", "assumed: as on the H200"),
         ("last_cache_parts", "2" if capability in (80, 90) else "1", "NVIDIA white papers"),
         ("float_lanes", f"{_nearest_power_of_two(figure('rate ffma lanes per cycle'))}", measured),
         ("integer_lanes", f"{_nearest_power_of_two(figure('rate imad lanes per cycle'))}", measured),

@@ -61,6 +61,11 @@ def _record_all(number: int, threads: int) -> bool:
     return True
 
 
+def _execute_all() -> bool:
+    """Let all launches run."""
+    return True
+
+
 def _ignore() -> None:
     """Ignore a notification."""
 
@@ -95,6 +100,8 @@ class Journal:
     model_launch : callable
         Function (module, kernel, grid, block, shared memory in bytes, argument values) that returns
         `LaunchEntry.modeled_us` before a launch.
+    should_execute : callable
+        Function without arguments, called after `model_launch`, that returns whether the launch runs.
     on_begin : callable
         Called with the kernel's name and the call site before each launch.
     on_entry : callable
@@ -108,6 +115,7 @@ class Journal:
     should_record: Callable[[int, int], bool] = _record_all
     max_lane_events: int | None = None
     model_launch: Callable[..., float | None] = _model_nothing
+    should_execute: Callable[[], bool] = _execute_all
     on_begin: Callable[[str, str], None] = _ignore_launch
     on_entry: Callable[[], None] = _ignore
     entries: list[LaunchEntry] = field(default_factory=list)

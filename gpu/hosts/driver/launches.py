@@ -165,6 +165,8 @@ class LoadedModule:
         refused = is_observed = False
         log.on_begin(name, call_site)
         modeled_us = log.model_launch(self.module, name, *extents, shared_bytes, values)
+        if not log.should_execute():
+            return
         begun = time.perf_counter()
         try:
             if log.trace_folder is not None and log.should_record(len(log.entries) + 1, _count_threads(*extents)):

@@ -53,11 +53,12 @@ def main(folder: Path) -> int:
         from gpu.hosts.driver.attributes import emulate_gpu_attributes
         from gpu.timing.gpus import find_gpu
 
-        emulate_gpu_attributes(find_gpu(request["gpu"]))
+        gpu = find_gpu(request["gpu"])
+        emulate_gpu_attributes(gpu)
         if requested_launch is None:
             from gpu.run.programs.launch_modeler import LaunchModeler
 
-            journal.model_launch = LaunchModeler(request["gpu"])
+            journal.model_launch = LaunchModeler(gpu)
     packer = JournalPacker(journal)
     with (folder / JOURNAL_FILE).open("ab", buffering=0) as journal_file:
 

@@ -12,8 +12,9 @@ from gpu.base.errors import LockstepError
 from gpu.hosts.driver.memory import GlobalMemory
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.timing.gpus import find_gpu
+from gpu.timing.gpus import GpuDescription
 from gpu.timing.kernels import ModeledFile, compile_modeled_file
+from gpu.timing.launch import LaunchEstimate
 from gpu.timing.ptx.sampled_blocks import GridShape
 
 TIME_LIMIT_S = 3.0
@@ -27,12 +28,11 @@ class LaunchModeler:
 
     Parameters
     ----------
-    gpu : str
-        A key as in `gpu.timing.gpus.find_gpu`.
+    gpu : GpuDescription
     """
 
-    def __init__(self, gpu: str) -> None:
-        self._gpu = find_gpu(gpu)
+    def __init__(self, gpu: GpuDescription) -> None:
+        self._gpu = gpu
         self._files: dict[int, tuple[SimulatedModule, ModeledFile]] = {}
         self._times: dict[tuple[int, str, GridShape], float | None] = {}
         self._elapsed_s = 0.0
@@ -48,20 +48,29 @@ class LaunchModeler:
                 return None
             start = time.monotonic()
             try:
-                self._times[key] = self._estimate(module, kernel, shape, values)
+                self._times[key] = self.estimate_launch(module, kernel, shape, values).time_us
             except (LockstepError, ArithmeticError, IndexError, KeyError, TypeError, ValueError):
                 self._times[key] = None  # an error of the model must not stop the program
             self._elapsed_s += time.monotonic() - start
         return self._times[key]
 
-    def _estimate(self, module: SimulatedModule, kernel: str, shape: GridShape, values: Sequence[Any]) -> float:
+    def estimate_launch(
+        self, module: SimulatedModule, kernel: str, shape: GridShape, values: Sequence[Any]
+    ) -> LaunchEstimate:
+        """Predict a launch with the current contents of memory.
+
+        Raises
+        ------
+        LockstepError
+            The timing model does not support the kernel.
+        """
         if id(module) not in self._files:
             # Keep a reference to the module, or another one could get the same id.
             self._files[id(module)] = module, compile_modeled_file("", self._gpu, {}, (), kernel, module, nvcc=False)
         _, file = self._files[id(module)]
         for name, data in module.read_variables().items():
             file.set_variable(name, data)
-        return file.estimate_launch(kernel, shape, [_to_model_argument(value) for value in values]).time_us
+        return file.estimate_launch(kernel, shape, [_to_model_argument(value) for value in values])
 
 
 def _to_model_argument(value: Any) -> Any:

@@ -59,6 +59,7 @@ class PtxMachine:
         self.kernel = kernel
         self._required_instructions = None if values else self.find_required_instructions(kernel)
         self.addresses = addresses
+        self._parameter_offsets = {parameter.name: parameter.offset for parameter in kernel.parameters}
         self._reconvergence_points = find_reconvergence_points(kernel.blocks)
         self.loops = find_loops(kernel.blocks)
         self._local_offsets, self._local_bytes = lay_out_variables(
@@ -373,7 +374,8 @@ class PtxMachine:
         Return None for an instruction that only computes a value that is not required.
         """
         run = self._compile_unguarded(instruction, index)
-        if not (instruction.ends_block or instruction.opcode in self.always_executed or self._is_required(instruction)):
+        always = instruction.opcode in self.always_executed and "param" not in instruction.modifiers
+        if not (instruction.ends_block or always or self._is_required(instruction)):
             return None
         guard, negated = instruction.guard, instruction.negated
         if instruction.ends_block:
@@ -509,6 +511,8 @@ class PtxMachine:
             address = self._local_offsets[name]
         elif name in self.addresses:
             address = int(self.addresses[name])
+        elif name in self._parameter_offsets:
+            address = self._parameter_offsets[name]
         else:
             address = self._shared_bytes  # an extern array follows the others
             address = -(-address // 16) * 16
@@ -721,17 +725,18 @@ class PtxMachine:
     # Memory.
 
     def _compile_parameter_load(self, instruction: PtxInstruction) -> Step:
-        name, _, displacement = instruction.operands[1].strip("[]").partition("+")
-        offset = next(parameter.offset for parameter in self.kernel.parameters if parameter.name == name.strip()) + int(
-            displacement or 0
-        )
+        """Load from the parameter buffer; the address of a struct's member may be in a register."""
+        address = self._compile_address(instruction.operands[1])
         dtype = DTYPES[instruction.type]
-        puts = [self._create_setter(each) for each in _split_list(instruction.operands[0])]
+        puts = [
+            self._create_setter(each, partly=bool(instruction.guard)) for each in _split_list(instruction.operands[0])
+        ]
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
+            data = state.parameters[: state.parameters.size // dtype.itemsize * dtype.itemsize].view(dtype)
+            first = np.asarray(address(state)) // dtype.itemsize
             for number, put in enumerate(puts):
-                start = offset + number * dtype.itemsize
-                put(state, mask, state.parameters[start : start + dtype.itemsize].view(dtype)[0])
+                put(state, mask, data.take(first + number, mode="clip")[()])
 
         return run
 
@@ -995,7 +1000,9 @@ def _is_spin_loop(kernel: PtxKernel, loop: NaturalLoop) -> bool:
             reads_shared_state |= instruction.opcode == "ld" and any(
                 w in instruction.modifiers for w in ("volatile", "acquire", "relaxed")
             )
-            reads_shared_state |= instruction.opcode == "atom" and any(
-                word in instruction.modifiers for word in ("cas", "exch")
+            reads_shared_state |= instruction.opcode == "atom" and (
+                any(word in instruction.modifiers for word in ("cas", "exch"))
+                # An atomic operation that changes nothing is a load.
+                or (any(word in instruction.modifiers for word in ("add", "or")) and instruction.operands[-1] == "0")
             )
     return reads_shared_state

@@ -340,6 +340,11 @@ class SampledBlocks:
         drawing_blocks = np.unique(self._block[mask.numbers])
         if added.size == 1 and drawing_blocks.size == mask.count == len(self.path.blocks) and (flat == flat[0]).all():
             self.path.tickets[int(flat[0])] = dtype, added[0]
+            if mode == "add":
+                # The blocks that are not sampled draw tickets, too.
+                others = dtype.type((self._shape.blocks - len(self.path.blocks)) * int(added[0]))
+                word = flat[:1]
+                self._memory.store(word, self._memory.load(word, dtype) + others, dtype)
 
     def _read_words(self, kind: str, flat: Array, dtype: np.dtype[Any]) -> Array:
         if kind in ("global", "const"):

@@ -111,3 +111,59 @@ def test_what_only_a_predicate_reads_takes_a_register_only_from_its_write() -> N
     }}\n"""
     assert estimate_registers(parse_ptx(text).find_kernel("k")) < 16
     assert estimate_registers(parse_ptx(text.replace("@%p1 st", "st")).find_kernel("k")) > 32
+
+
+NARROW = """
+extern "C" __global__ void copy(const float *from, float *to, int width) {
+    int i = (blockIdx.y * blockDim.y + threadIdx.y) * width + blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] * 2.0f;
+}
+"""
+
+
+@pytest.mark.parametrize("block", [(1, 64), (2, 64), (4, 32), (8, 8), (32, 4)])
+def test_blocks_narrower_than_a_sector_share_it(tmp_path, without_nvcc, block) -> None:
+    width, height = 4096, 2048
+    path = tmp_path / "narrow.cu"
+    grid = (width // block[0], height // block[1])
+    arguments = [f"zeros:{width * height}", f"zeros:{width * height}", width]
+    found = model_kernel(path, NARROW, "copy", grid, block, arguments, "rtx-3080").data()
+    assert found["dram_bytes"] == pytest.approx(2 * 4 * width * height, rel=0.1)
+
+
+def test_operations_of_a_launch_are_those_of_all_its_threads(tmp_path, without_nvcc) -> None:
+    threads = 1000 * 256
+    arguments = [f"zeros:{threads}", f"zeros:{threads}", 256]
+    run = model_kernel(tmp_path / "narrow.cu", NARROW, "copy", (1, 1000), (256, 1), arguments, "rtx-3080")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert (estimate.float32_operations, estimate.float64_operations) == (threads, 0)
+
+
+def test_stores_that_stay_in_the_last_cache_are_those_of_the_gpu(tmp_path, without_nvcc) -> None:
+    """An RTX 3080 writes more of what fits its L2 to DRAM than an H200, as profilers count."""
+    bytes_ = 1 << 24
+    text = 'extern "C" __global__ void fill(float *to) { to[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f; }'
+
+    def written(gpu: str) -> float:
+        run = model_kernel(tmp_path / "fill.cu", text, "fill", bytes_ // 1024, 256, [f"zeros:{bytes_ // 4}"], gpu)
+        return run.data()["dram_bytes"]
+
+    assert written("h200") < 0.01 * bytes_
+    assert written("rtx-3080") == pytest.approx(bytes_ - 0.17 * (5 << 20), rel=0.01)
+
+
+def test_conversions_to_float64_are_as_slow_as_its_sums_where_lanes_are_few(tmp_path, without_nvcc) -> None:
+    """CUDA C++ Programming Guide, throughput per multiprocessor and cycle: 2 on capability 8.6, 16 on 9.0."""
+    text = """
+extern "C" __global__ void convert(int *to, double a) {
+    long long sum = 0;
+    for (int i = 0; i < 256; ++i) sum += (long long)(double)(sum + i);
+    to[blockIdx.x * blockDim.x + threadIdx.x] = (int)sum;
+}
+"""
+    threads, conversions = 1 << 18, 2 * 256
+    for gpu, rate in (("rtx-3080", 2), ("h200", 16)):
+        run = model_kernel(tmp_path / "c.cu", text, "convert", threads // 256, 256, [f"zeros:{threads}", 0.0], gpu)
+        least = threads * conversions / rate / run.gpu.multiprocessors / run.gpu.clock_ghz / 1e3
+        assert least < run.time_us < 1.6 * least

@@ -32,6 +32,7 @@ from gpu.run.programs.child_runner import run_program
 from gpu.run.programs.launch_messages import match_script_lines
 from gpu.run.programs.launch_modeler import LaunchModeler
 from gpu.simulator.simulated_module import SimulatedModule
+from gpu.timing.gpus import find_gpu
 from tests import needs
 
 
@@ -197,7 +198,7 @@ def test_launches_are_modeled_as_a_kernel_alone_is(tmp_path):
 
 
 def test_what_the_model_does_not_follow_has_no_time_and_runs_all_the_same():
-    modeler = LaunchModeler("h200")
+    modeler = LaunchModeler(find_gpu("h200"))
     module = SimulatedModule(ADD, Path("add.cu"), {})
     assert modeler(module, "nothing", (1, 1, 1), (32, 1, 1), 0, ()) is None
     assert modeler(module, "add", (1, 1, 1), (32, 1, 1), 0, ()) is None
@@ -215,3 +216,15 @@ def test_a_failed_launch_has_no_modeled_time():
     finally:
         set_current_journal(outer)
     assert [entry.modeled_us for entry in journal.entries] == [1.0, None]
+
+
+def test_a_launch_that_is_not_to_run_changes_nothing_and_is_not_listed():
+    text = "__global__ void check(int n) { if (n < 0) __trap(); }"
+    journal, outer = Journal(should_execute=lambda: False), current_journal()
+    set_current_journal(journal)
+    try:
+        module = LoadedModule(SimulatedModule(text, Path("check.cu"), {}), text)
+        module.launch("check", (1, 1, 1), (32, 1, 1), np.int32(-1).tobytes())
+    finally:
+        set_current_journal(outer)
+    assert journal.entries == []

@@ -305,3 +305,72 @@ def test_what_decides_nothing_is_not_computed_and_asks_the_same() -> None:
         for asked, again in zip(one.requests, other.requests, strict=True):
             assert np.array_equal(asked.sectors, again.sectors)
             assert np.array_equal(asked.passes, again.passes)
+
+
+def test_members_of_a_struct_parameter_are_loaded_by_an_address_in_a_register() -> None:
+    """LLVM computes the address of a struct parameter once, and of a member that an index selects per lane."""
+    text = f"""{HEAD}.visible .entry k(.param .u64 p0, .param .align 8 .b8 p1[16])
+    {{
+    {STORE}
+    mov.b64 %rd4, p1;
+    and.b32 %r3, %r1, 3;
+    mul.wide.u32 %rd5, %r3, 4;
+    add.s64 %rd6, %rd4, %rd5;
+    ld.param.b32 %r4, [%rd6];
+    ld.param.b32 %r5, [%rd4+8];
+    add.s32 %r6, %r4, %r5;
+    st.global.u32 [%rd3], %r6;
+    }}
+    """
+    found = np.zeros(64, np.int32)
+    memory = SampledMemory({0: found.view(np.uint8)})
+    members = np.array([10, 20, 30, 40], np.int32)
+    parameters = np.concatenate([np.array([memory.address(0)], np.int64).view(np.uint8), members.view(np.uint8)])
+    machine = PtxMachine(assemble_kernel(parse_ptx(text).find_kernel("k")), {})
+    machine.run(GridShape((1, 1, 1), (64, 1, 1)), parameters, [0], memory)
+    assert found.tolist() == [members[lane % 4] + 30 for lane in range(64)]
+
+
+def test_a_loop_that_polls_by_an_addition_of_zero_waits_for_other_blocks() -> None:
+    waiting = np.zeros(1, np.int32)
+    path, _ = run(
+        """
+        ld.param.u64 %rd1, [p0];
+    $again:
+        atom.global.add.u32 %r1, [%rd1], 0;
+        setp.eq.s32 %p1, %r1, 0;
+        @%p1 bra $again;
+        ret;
+        """,
+        waiting,
+        values=False,
+    )
+    assert path.completed
+    assert sum(times for _, times in iterate_visits(path.steps)) < 20
+
+
+def test_blocks_that_are_not_sampled_draw_from_a_queue_too() -> None:
+    """Four of 100 blocks that draw tasks until 1000 are drawn execute about ten each, not 250."""
+    counter = np.zeros(1, np.int32)
+    path, _ = run(
+        """
+        ld.param.u64 %rd1, [p0];
+        mov.u32 %r1, %tid.x;
+        setp.ne.s32 %p1, %r1, 0;
+        @%p1 bra $end;
+    $next:
+        atom.global.add.u32 %r2, [%rd1], 1;
+        setp.lt.s32 %p2, %r2, 1000;
+        @%p2 bra $next;
+    $end:
+        ret;
+        """,
+        counter,
+        grid=100,
+        blocks=range(0, 100, 25),
+        values=False,
+    )
+    draws = sum(
+        times for step, times in iterate_visits(path.steps) for request in step.requests if request.kind == "atom"
+    )
+    assert 10 <= draws <= 12

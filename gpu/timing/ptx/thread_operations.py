@@ -1,0 +1,41 @@
+"""Arithmetic operations of threads, counted as profilers count machine instructions: a multiply-add is two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gpu.timing.ptx.program import PtxInstruction
+
+_SIMPLE = ("add", "sub", "mul")
+_MULTIPLY_ADDS = ("fma", "mad")
+# Operations of the machine code for instructions that become several, as ptxas generates it for capability 8.6.
+_SEQUENCES = {("div", "f32"): 10.0, ("sqrt", "f32"): 6.0, ("rcp", "f32"): 5.0, ("div", "f64"): 15.0,
+              ("sqrt", "f64"): 13.0, ("rcp", "f64"): 10.0}  # fmt: skip
+
+
+class ThreadOperations(NamedTuple):
+    """Float32 and float64 operations of one thread."""
+
+    float32: float
+    float64: float
+
+
+def count_thread_operations(instructions: Sequence[PtxInstruction]) -> ThreadOperations:
+    """Return the operations of a thread that executes some instructions; comparisons and conversions do not count."""
+    counts = {"f32": 0.0, "f64": 0.0}
+    for instruction in instructions:
+        if instruction.type in counts:
+            counts[instruction.type] += _count_operations(instruction)
+    return ThreadOperations(counts["f32"], counts["f64"])
+
+
+def _count_operations(instruction: PtxInstruction) -> float:
+    opcode = instruction.opcode
+    if opcode in _SIMPLE:
+        return 1.0
+    if opcode in _MULTIPLY_ADDS:
+        return 2.0
+    if "approx" in instruction.modifiers:
+        return 0.0
+    return _SEQUENCES.get((opcode, instruction.type), 0.0)
