@@ -1,13 +1,13 @@
 // The same with fences: one between the two writes, and one between the two reads.
-__global__ void message(int *data, volatile int *flag, int *result) {
+__global__ void message(const int *x, int *data, volatile int *flag, int *result) {
     if (blockIdx.x == 0) {
-        *data = 7;
+        *data = 2 * *x;
         __threadfence();
         *flag = 1;
     } else {
         while (*flag == 0) {
         }
         __threadfence();
-        *result = *data;
+        *result = *data + 1;
     }
 }
