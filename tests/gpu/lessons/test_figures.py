@@ -7,13 +7,13 @@ from gpu.timing.gpus import find_gpu
 
 
 def test_the_rate_of_atomics_on_one_address_is_the_h200s():
-    text = " ".join((ASSETS / "lessons" / "10-histogram" / "lesson.md").read_text("utf-8").split())
+    text = " ".join((ASSETS / "lessons" / "13-histogram" / "lesson.md").read_text("utf-8").split())
     billions = 1 / find_gpu("h200").atomic_same_ns
     assert f"an H200 completes {billions:.1f} billion per second on one address" in text
 
 
 def test_the_bytes_in_flight_are_rate_times_latency_of_the_h200():
-    text = " ".join((ASSETS / "lessons" / "21-occupancy" / "lesson.md").read_text("utf-8").split())
+    text = " ".join((ASSETS / "lessons" / "14-occupancy" / "lesson.md").read_text("utf-8").split())
     gpu = find_gpu("h200")
     latency_ns = gpu.memory_cycles / gpu.clock_ghz
     kilobytes = gpu.memory_gb_s * latency_ns / 1000

@@ -93,7 +93,7 @@ def test_variables_of_one_run_are_not_found_by_the_next(lesson: Lesson) -> None:
 
 
 def test_a_limit_is_held_against_what_is_counted() -> None:
-    lesson = read_lesson(LIBRARY / "07-scan")
+    lesson = read_lesson(LIBRARY / "09-scan")
     task = lesson.task("double-buffer")
     said = grade_submission(lesson, task, initial_text(lesson, task))
     assert not said.accepted
@@ -104,7 +104,7 @@ def test_a_limit_is_held_against_what_is_counted() -> None:
 
 
 def test_a_loop_without_end_is_ended_by_its_rounds_and_soon() -> None:
-    lesson = read_lesson(LIBRARY / "10-histogram")
+    lesson = read_lesson(LIBRARY / "13-histogram")
     task = lesson.task("private")
     text = reference_solution(lesson, task).replace("i += gridDim.x * blockDim.x", "i = gridDim.x * blockDim.x")
     began = time.process_time()
@@ -122,7 +122,7 @@ def test_what_does_not_compile_is_told_once_with_its_line(lesson: Lesson) -> Non
 
 
 def test_what_is_rewritten_begins_without_another_tasks_comments() -> None:
-    lesson = read_lesson(LIBRARY / "07-scan")
+    lesson = read_lesson(LIBRARY / "09-scan")
     text = initial_text(lesson, lesson.task("double-buffer"))
     assert "int before" in text
     assert "// lines" not in text
@@ -130,7 +130,7 @@ def test_what_is_rewritten_begins_without_another_tasks_comments() -> None:
 
 
 def test_another_order_shows_what_lockstep_hides() -> None:
-    lesson = read_lesson(LIBRARY / "06-reduction")
+    lesson = read_lesson(LIBRARY / "08-reduction")
     task = lesson.task("last-warp")
     said = grade_submission(lesson, task, task.mistakes[1].apply_to(reference_solution(lesson, task)))
     assert not said.accepted

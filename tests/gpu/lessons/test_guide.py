@@ -17,7 +17,7 @@ from gpu.lessons.validation import find_faults
 from tests.gpu.cli.no_desktop import NO_WINDOW
 
 GUIDE = (DOCS / "lessons.md").read_text("utf-8")
-SOLUTION = (LIBRARY / "06-reduction" / "tree.cu").read_text("utf-8")
+SOLUTION = (LIBRARY / "08-reduction" / "tree.cu").read_text("utf-8")
 
 
 def find_code_block(words: str) -> str:

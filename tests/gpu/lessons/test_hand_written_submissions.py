@@ -11,13 +11,13 @@ from gpu.messages.judgments import Judgment
 
 Edits = tuple[tuple[str, str], ...]
 
-GROUPS = "19-warp-primitives/groups"
-FIRST = "19-warp-primitives/first-negative"
-RANK = "19-warp-primitives/rank"
-LAST = "20-memory-order/last-block"
-CHAIN = "20-memory-order/chain"
-SIZE = "21-occupancy/shared-size"
-LOADS = "21-occupancy/four-loads"
+GROUPS = "07-warp-primitives/groups"
+FIRST = "07-warp-primitives/first-negative"
+RANK = "07-warp-primitives/rank"
+LAST = "11-memory-order/last-block"
+CHAIN = "11-memory-order/chain"
+SIZE = "14-occupancy/shared-size"
+LOADS = "14-occupancy/four-loads"
 
 BALLOT = """    bool negative = i < n && x[i] < 0;
     unsigned votes = __ballot_sync(0xffffffffu, negative);"""

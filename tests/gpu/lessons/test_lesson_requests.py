@@ -110,7 +110,7 @@ def test_a_step_is_recorded_and_asked(tmp_path: Path, folder: SharedFolder) -> N
 
 
 def test_another_seed_asks_anew(folder: SharedFolder) -> None:
-    lesson = read_lesson(LIBRARY / "06-reduction")
+    lesson = read_lesson(LIBRARY / "08-reduction")
     step = next(number for number, each in enumerate(lesson.steps) if each.title == "Idle lanes, counted")
     asked = {execute(ShowStep(str(lesson.folder), step, seed), folder).scene.question.answer for seed in range(6)}  # type: ignore[union-attr]
     assert len(asked) > 1

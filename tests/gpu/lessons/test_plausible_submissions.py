@@ -19,34 +19,34 @@ STORAGE = [
     ("02-divergence/no-divergence", "= x[i] + 1", "= (short)(x[i] + 1)"),
     ("03-coalescing/interleave", "int own", "short own"),
     ("04-shared-memory/halo", "__shared__ float", "__shared__ int"),
-    ("06-reduction/tree", "__shared__ float", "__shared__ int"),
-    ("07-scan/kogge-stone", "__shared__ int", "__shared__ short"),
-    ("12-matrix-product/tiled", "__shared__ float a", "__shared__ int a"),
-    ("13-sort/bitonic", "__shared__ int", "__shared__ short"),
-    ("14-n-body/pull", "float d", "int d"),
-    ("17-stencil/cube", "__shared__ int", "__shared__ signed char"),
-    ("18-sparse-product/entries", "entries[k] * x", "(short)entries[k] * x"),
+    ("08-reduction/tree", "__shared__ float", "__shared__ int"),
+    ("09-scan/kogge-stone", "__shared__ int", "__shared__ short"),
+    ("16-matrix-product/tiled", "__shared__ float a", "__shared__ int a"),
+    ("17-sort/bitonic", "__shared__ int", "__shared__ short"),
+    ("18-n-body/pull", "float d", "int d"),
+    ("20-stencil/cube", "__shared__ int", "__shared__ signed char"),
+    ("21-sparse-product/entries", "entries[k] * x", "(short)entries[k] * x"),
 ]
 PARAMETERS = [
     ("01-threads-and-indices/add", "blockDim.x", "8"),
     ("01-threads-and-indices/add", "i < n)", "i < min(n, 1024))"),
     ("01-threads-and-indices/grid-stride", "gridDim.x", "2"),
     ("02-divergence/clamp", "value < low) value = low", "value < -10.0f) value = -10.0f"),
-    ("06-reduction/guard", "blockDim.x", "32"),
-    ("10-histogram/runs", "int run", "signed char run"),
+    ("08-reduction/guard", "blockDim.x", "32"),
+    ("13-histogram/runs", "int run", "signed char run"),
     (
-        "11-convolution/blur",
+        "15-convolution/blur",
         "weights[(dy + 1) * 3 + dx + 1]",
         "(dx == 1 && dy == 1 ? 3 : (2 - dx * dx) * (2 - dy * dy))",
     ),
-    ("08-any-length/add-back", "blockIdx.x > 0)", "blockIdx.x > 0 && blockIdx.x < 8)"),
-    ("11-convolution/halo", "* weights[dy * 3 + dx]", "* (int)weights[dy * 3 + dx]"),
-    ("13-sort/radix", "bit < bits", "bit < 8"),
-    ("18-sparse-product/row", "k < offsets[row + 1]", "k < min(offsets[row + 1], offsets[row] + 4)"),
+    ("10-any-length/add-back", "blockIdx.x > 0)", "blockIdx.x > 0 && blockIdx.x < 8)"),
+    ("15-convolution/halo", "* weights[dy * 3 + dx]", "* (int)weights[dy * 3 + dx]"),
+    ("17-sort/radix", "bit < bits", "bit < 8"),
+    ("21-sparse-product/row", "k < offsets[row + 1]", "k < min(offsets[row + 1], offsets[row] + 4)"),
 ]
 DOMAINS = [
-    ("09-compaction/split", "value % 2 != 0", "value % 2 == 1"),
-    ("15-softmax/block", "-INFINITY", "-201.0f"),
+    ("12-compaction/split", "value % 2 != 0", "value % 2 == 1"),
+    ("19-softmax/block", "-INFINITY", "-201.0f"),
 ]
 
 
@@ -66,9 +66,9 @@ def test_wrong_submissions_are_rejected(name: str, before: str, after: str) -> N
 def test_one_thread_may_add_the_bins_of_its_block() -> None:
     added = "if (threadIdx.x < 8) atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);"
     by_one = "if (threadIdx.x == 0)\n        for (int b = 0; b < 8; ++b) atomicAdd(&bins[b], own[b]);"
-    judgment = grade_edit("10-histogram/private", added, by_one)
+    judgment = grade_edit("13-histogram/private", added, by_one)
     assert judgment.accepted, judgment.sentences
-    directly = grade_edit("10-histogram/private", "atomicAdd(&own[x[i]], 1)", "atomicAdd(&bins[x[i]], 1)")
+    directly = grade_edit("13-histogram/private", "atomicAdd(&own[x[i]], 1)", "atomicAdd(&bins[x[i]], 1)")
     assert [limit.counter for limit in directly.limits if not limit.is_met] == ["requests"]
 
 
@@ -84,7 +84,7 @@ def test_prompts_name_the_limits() -> None:
 
 
 def test_a_race_with_a_right_result_is_rejected_without_calling_it_right() -> None:
-    name = "10-histogram/atomic"
+    name = "13-histogram/atomic"
     judgment = grade_edit(name, "atomicAdd(&bins[x[i]], 1)", "bins[x[i]] += 1")
     assert not judgment.check.differing
     assert judgment.sentences[0].startswith("✗ Wrong: race")
@@ -97,7 +97,7 @@ def test_a_race_with_a_right_result_is_rejected_without_calling_it_right() -> No
 
 
 def test_a_wrong_integer_is_shown_with_all_digits_and_its_input() -> None:
-    judgment = grade_edit("06-reduction/largest", "-2147483647 - 1", "-2147483646")
+    judgment = grade_edit("08-reduction/largest", "-2147483647 - 1", "-2147483646")
     assert judgment.wrong is not None
     assert str(judgment.wrong) == "y[0] is -2147483646, but should be -2147483648"
     assert "Input: grid 1; block 128; x = [-2147483648]." in judgment.sentences

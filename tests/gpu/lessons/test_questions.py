@@ -116,7 +116,7 @@ def test_a_place_that_is_not_there(tmp_path: Path, block: str, reason: str) -> N
 
 
 def test_a_question_of_a_pattern_is_of_its_worked_example() -> None:
-    lesson = read_lesson(LIBRARY / "06-reduction")
+    lesson = read_lesson(LIBRARY / "08-reduction")
     played, found = ask_question(lesson, lesson.steps[0], 0)
     # 3 1 7 0 4 1 6 3: the second step leaves 11 and 14.
     assert found.answer in (11, 14)
@@ -157,7 +157,7 @@ def test_which_is_faster_is_the_models_word() -> None:
 
 
 def test_each_retry_has_another_choice_until_all_were_had() -> None:
-    steps = read_lesson(LIBRARY / "07-scan").steps
+    steps = read_lesson(LIBRARY / "09-scan").steps
     scene = next(step.scene for step in steps if step.title == "Inclusive or exclusive?")
     assert scene is not None
     had = [tuple(choose_parameters(scene, seed)[name] for name in ("values", "kind")) for seed in range(4)]
@@ -188,7 +188,7 @@ def test_a_sound_lesson_has_no_faults_and_a_wrong_one_has_all_of_them(tmp_path: 
     assert not list(find_faults(read_lesson(write_lesson(tmp_path, SHOW + question, sound))))
     harmless = TASK + mistake.format("none at all", "i < n", "n > i")
     nowhere = SHOW.replace("c[i] =", "d[i] =") + question
-    needs = HEAD.replace("order = 1", 'order = 1\nneeds = ["06-reduction", "05-banks"]')
+    needs = HEAD.replace("order = 1", 'order = 1\nneeds = ["08-reduction", "05-banks"]')
     told = [str(fault) for fault in find_faults(read_lesson(write_lesson(tmp_path, nowhere, harmless, head=needs)))]
     assert len(told) == 3
     assert "There is no lesson '05-banks'" in told[0]

@@ -17,7 +17,7 @@ def test_a_lesson_that_is_judged_never_holds_the_window_up(qapp):
     with open_window("simulator") as window:
         assert wait_until(lambda: window.is_idle, PATIENCE_S)
         student = Student(window)
-        student.begin_lesson("06-reduction")
+        student.begin_lesson("08-reduction")
         lesson = student.lessons.lesson
         number = next(number for number, step in enumerate(lesson.steps) if step.task is not None)
         student.teaching.open_lesson(lesson, number)

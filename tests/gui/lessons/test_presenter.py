@@ -65,7 +65,7 @@ def test_the_sidebar_leads_to_all_lessons_and_says_how_far_one_is(qtbot, student
     assert window.sidebar.lessons.isChecked()
     assert window.sidebar.lessons.text() == "Lessons"
     assert window.windowTitle() == "Lessons – Lockstep"
-    student.begin_lesson("06-reduction")
+    student.begin_lesson("08-reduction")
     student.give_answer(student.current_question.answer)
     student.press_check()
     steps = sum(len(lesson.steps) for lesson in read_shelf(LIBRARY).lessons)
@@ -246,7 +246,7 @@ def test_after_next_keys_answer(student, lesson):
 
 
 def test_what_is_said_at_length_is_brought_into_view(student):
-    student.begin_lesson("10-histogram")
+    student.begin_lesson("13-histogram")
     again, bar = student.question.retry_button, student.pane.scroll_area.verticalScrollBar()
     student.answer_wrong()
     student.wait_until(lambda: again.visibleRegion().boundingRect() == again.rect())
@@ -479,7 +479,7 @@ def to_pattern(student, number):
 
 
 def test_a_patterns_scene_is_explored_on_its_own_page(student):
-    student.begin_lesson("06-reduction")
+    student.begin_lesson("08-reduction")
     student.click(student.lesson_page.explore)
     page = student.window.page
     assert page.pattern.name == "reduction"
@@ -502,7 +502,7 @@ def test_a_rungs_limit_leads_to_the_lesson_that_lifts_it(student):
     window.choose_variant("neighbored")
     student.click(window.page.idea.lesson)
     student.wait_for_step()
-    assert student.lessons.lesson.name == "06-reduction"
+    assert student.lessons.lesson.name == "08-reduction"
     assert student.pane.isVisible()
 
 
