@@ -279,7 +279,10 @@ class _Grader:
         if exceeded:
             words = f"✗ not accepted: right, but over a limit: {exceeded[0].counter.replace('_', ' ')}"
             verdict = Verdict("flawed", words, f"The result is right. {exceeded[0]}.")
-            case = GradingCase(exceeded[0].n, seed=zlib.crc32(f"{self._task.name} {self._seed}".encode()))
+            # A modeled size is not run, and too large to be stepped through.
+            is_counted = exceeded[0].counter in self._task.limits
+            hidden = zlib.crc32(f"{self._task.name} {self._seed}".encode())
+            case = GradingCase(exceeded[0].n, seed=hidden) if is_counted else None
             return Judgment(self._task.name, False, verdict, check, case, None, limits, self._runs)
         verdict = decide_verdict(True, edited=True, check=check)
         return Judgment(self._task.name, True, verdict, check, limits=limits, runs=self._runs)

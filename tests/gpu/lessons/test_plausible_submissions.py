@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpu.lessons.grading import grade_submission
+from gpu.lessons.grading import grade_submission, record_failure
 from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons, read_lesson
-from gpu.lessons.task_texts import reference_solution
+from gpu.lessons.task_texts import initial_text, reference_solution
 from gpu.lessons.validation import find_warnings
 from gpu.messages.judgments import Judgment
 from tests.gpu.lessons.lesson_folder import HEAD, KERNEL, TASK, write_lesson
@@ -109,6 +109,17 @@ def test_each_limit_is_marked() -> None:
     assert [sentence[0] for sentence in judgment.sentences[-2:]] == ["✗", "✓"]
     assert judgment.sentences[-2].startswith("✗ Conflicts: ")
     assert judgment.verdict.words == "✗ not accepted: right, but over a limit: conflicts"
+
+
+def test_a_modeled_size_is_no_input_to_step_through() -> None:
+    lesson = read_lesson(LIBRARY / "14-occupancy")
+    task = lesson.task("four-loads")
+    text = initial_text(lesson, task)
+    judgment = grade_submission(lesson, task, text)
+    assert judgment.verdict.words == "✗ not accepted: right, but over a limit: microseconds on a modeled H200"
+    assert judgment.case is None
+    assert record_failure(lesson, task, text, judgment) is None
+    assert not [sentence for sentence in judgment.sentences if "smallest input" in sentence]
 
 
 def test_check_warns_of_a_parameter_that_never_varies(tmp_path: Path) -> None:
