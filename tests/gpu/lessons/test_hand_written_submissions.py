@@ -14,6 +14,7 @@ Edits = tuple[tuple[str, str], ...]
 GROUPS = "07-warp-primitives/groups"
 FIRST = "07-warp-primitives/first-negative"
 RANK = "07-warp-primitives/rank"
+TREE = "08-reduction/tree"
 LAST = "11-memory-order/last-block"
 CHAIN = "11-memory-order/chain"
 SIZE = "14-occupancy/shared-size"
@@ -36,6 +37,7 @@ COUNT = """        __threadfence();
 
 # A text replaces the gap; pairs replace parts of the solution.
 WRONG: list[tuple[str, str | Edits]] = [
+    (TREE, "for (int k = 1; k < 64; ++k) { if (t == 0) s[0] += s[k]; __syncthreads(); }"),
     (GROUPS, "for (int k = 1; k < 8; ++k) sum += i / 8 * 8 + (i + k) % 8 < n ? x[i / 8 * 8 + (i + k) % 8] : 0.0f;"),
     (GROUPS, "for (int d = 1; d < 8; d *= 2) sum += __shfl_up_sync(0xffffffffu, sum, d, 8);"),
     (GROUPS, "float all = 0; for (int k = 0; k < 8; ++k) all += __shfl_sync(0xffffffffu, sum, k); sum = all;"),
@@ -70,6 +72,12 @@ WRONG: list[tuple[str, str | Edits]] = [
     (LOADS, (("int threads = gridDim.x * blockDim.x", "int threads = 4096"),)),
 ]
 RIGHT: list[tuple[str, str | Edits]] = [
+    (TREE, """for (int half = 32; half > 0; half /= 2) {
+        float other = t < half ? s[t + half] : 0.0f;
+        __syncthreads();
+        s[t] += other;
+        __syncthreads();
+    }"""),
     (GROUPS, "float all = 0; for (int k = 0; k < 8; ++k) all += __shfl_sync(~0u, sum, k, 8); sum = all;"),
     (GROUPS, ("unsigned m = 0xffu << (threadIdx.x % 32 / 8 * 8);"
              "for (int d = 4; d > 0; d /= 2) sum += __shfl_xor_sync(m, sum, d);")),
