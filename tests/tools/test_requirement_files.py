@@ -79,9 +79,8 @@ def parse_version(text: str) -> tuple[int, ...]:
 
 def test_the_lock_has_a_hash_for_each_package_that_running_needs_and_its_dependencies():
     text = (ROOT / "requirements-lock.txt").read_text("utf-8")
-    pins = re.findall(
-        r"^([a-z][\w-]*)==([\d.]+)[^\\\n]*\\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, re.M
-    )
+    hashes = r"((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)"
+    pins = re.findall(r"^([a-z][\w-]*)==([\d.]+)(?: ;[^\\\n]*)? \\\n" + hashes, text, re.MULTILINE)
     assert len(pins) == len(re.findall(r"^[^ #]", text, re.MULTILINE))
     assert {name for name, _, _ in pins} >= required("-run")
     wanted = re.findall(r"^([A-Za-z][\w-]*)(>=|==)([\d.]+)", (ROOT / "requirements-run.txt").read_text("utf-8"), re.M)
