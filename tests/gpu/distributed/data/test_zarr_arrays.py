@@ -12,6 +12,9 @@ import pytest
 
 from gpu.base.errors import InputError
 from gpu.distributed.data.zarr_arrays import open_zarr, read_rows
+from tests import needs
+
+needs.module("zarr", needs.DASK)
 
 
 class HarmfulPickle:
