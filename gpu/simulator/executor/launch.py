@@ -65,8 +65,8 @@ _MAX_EXCESS_LANES, _EXCESS_SECONDS = 1 << 22, 10.0
 """
 
 
-TRIAL_SCHEDULE = "shuffle:1"
-"""The schedule of trials, in which lanes that wait observe other values than in lockstep."""
+TRIAL_SCHEDULES = ("shuffle:1", "shuffle:3")
+"""The schedules of trials, in which lanes that wait observe other values than in lockstep."""
 
 _TRIAL_LANES, _TRIAL_ROUNDS, _TRIAL_SECONDS = (1 << 9, 1 << 12), 2000, 2.0
 """The most lanes of a trial, and of one that follows if they starve; loop iterations of a warp; seconds of processor
@@ -193,7 +193,7 @@ class SimulatedKernel:
         blocks : range or None
             The blocks to run, by number; None for all. A grid with grid barriers runs in full.
         trial_observer : Observer or None
-            Observes a trial of the first blocks in the schedule `TRIAL_SCHEDULE`, before the launch, if the kernel has
+            Observes trials of the first blocks in `TRIAL_SCHEDULES`, before the launch, if the kernel has
             fences and lanes may wait for other lanes. What the trial does is undone.
 
         Raises
@@ -354,29 +354,31 @@ class SimulatedKernel:
     def _run_trial(
         self, grid: Sequence[int], block: Sequence[int], values: Sequence[Any], shared_bytes: int, observer: Observer
     ) -> None:
-        """Run the first blocks in another schedule, and undo what they do: more of them if they wait for later ones."""
+        """Run the first blocks in other schedules, and undo what they do: more of them if they wait for later ones."""
         functions = find_reachable_functions(self._function)
         is_alone = not (self._syncs_grid or self._has_phases or self._function.cluster)
         is_ordered = self._may_wait and any(map(has_fences, functions))
         if not (is_ordered and is_alone) or any(map(has_launches, functions)):
             return
         lanes = Geometry(block, 1).lanes
-        for count in sorted({min(prod(grid), max(1, most // lanes)) for most in _TRIAL_LANES}):
-            order = create_order(TRIAL_SCHEDULE)
-            tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
-            batch = RunningBatch(Geometry(block, count), grid, 0, shared_bytes, observer)
-            tree.attach_batch(batch, 0)
-            observer.launch_begins(self.name, grid, block)
-            observer.batch_begins(batch)
-            try:
-                self._run_and_undo(batch, values, order)
-            except _TRIAL_ERRORS:
-                has_ended = False  # the launch itself shows the error, if it is one in any schedule
-            else:
-                has_ended = True
-            observer.launch_ends()
-            if has_ended:
-                return
+        counts = sorted({min(prod(grid), max(1, most // lanes)) for most in _TRIAL_LANES})
+        for schedule in TRIAL_SCHEDULES:
+            for count in counts:
+                order = create_order(schedule)
+                tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
+                batch = RunningBatch(Geometry(block, count), grid, 0, shared_bytes, observer)
+                tree.attach_batch(batch, 0)
+                observer.launch_begins(self.name, grid, block)
+                observer.batch_begins(batch)
+                try:
+                    self._run_and_undo(batch, values, order)
+                except _TRIAL_ERRORS:
+                    has_ended = False  # the launch itself shows the error, if it is one in any schedule
+                else:
+                    has_ended = True
+                observer.launch_ends()
+                if has_ended:
+                    break
 
     def _run_and_undo(
         self, batch: RunningBatch, values: Sequence[Any], order: ExecutionOrder, *, watches_syncs: bool = False

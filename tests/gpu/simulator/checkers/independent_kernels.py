@@ -836,6 +836,31 @@ __global__ void k(const int *in, int *out) {
         "The wait of another warp does not order the copy before a read by the thread that started it.",
     ),
     KernelPair(
+        "sum of values that additions publish",
+        "sum of values that waits for one of two additions",
+        3,
+        32,
+        ("zeros:3", "zeros:1"),
+        """
+__global__ void k(int *data, int *count) {
+    if (threadIdx.x) return;
+    if (blockIdx.x < 2) {
+        data[blockIdx.x] = 7;
+        asm volatile("red.release.gpu.global.add.u32 [%0], %1;" :: "l"(count), "r"(1) : "memory");
+    } else {
+        int seen;
+        do asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(seen) : "l"(count) : "memory");
+        while (seen < 2);
+        data[2] = data[0] + data[1];
+    }
+}
+""",
+        (("seen < 2", "seen < 1"),),
+        ("race",),
+        "The last block observes both releases.",
+        "The last block may observe the release of only one of the blocks whose values it reads.",
+    ),
+    KernelPair(
         "counter of two blocks",
         "counter of two blocks with block scope",
         2,
