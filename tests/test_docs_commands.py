@@ -77,7 +77,13 @@ def test_sum():
 test_sum()
 """
 
-NAMED = [["simulate"], ["program"], ["pycuda"], ["model"], ["grade"], ["run"], ["tour"], ["check"]]
+CUPY_SCRIPT = """\
+import cupy
+
+assert cupy.ReductionKernel("T x", "T y", "x", "a + b", "y = a", "0")(cupy.arange(4)) == 6
+"""
+
+NAMED = [["simulate"], ["program"], ["pycuda"], ["cupy"], ["model"], ["grade"], ["run"], ["tour"], ["check"]]
 """Commands that require arguments."""
 OURS = re.compile(r"(?:\S*\bpython main\.py\b|lockstep(?![\w-])) *")
 OTHERS = re.compile(
@@ -190,7 +196,8 @@ def write_files(folder: Path, words: list[str]) -> None:
         target = folder / "assets" / "images" / image
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ASSETS / "images" / image, target)
-    for name, text in (("main.cu", PROGRAM), ("script.py", SCRIPT), ("test_mine.py", SCRIPT)):
+    script = CUPY_SCRIPT if words[:1] == ["cupy"] else SCRIPT
+    for name, text in (("main.cu", PROGRAM), ("script.py", script), ("test_mine.py", SCRIPT)):
         if name in words:
             (folder / name).write_text(text)
     if words[:1] == ["check"]:
@@ -218,7 +225,7 @@ def write_files(folder: Path, words: list[str]) -> None:
 
 def run(words: list[str]) -> int:
     """Run a command in the current folder; return its exit code."""
-    if words[:1] in (["program"], ["pycuda"]):  # these end with the exit code of a process of their own
+    if words[:1] in (["program"], ["pycuda"], ["cupy"]):  # these end with the exit code of a process of their own
         command = [sys.executable, str(ROOT / "main.py"), *words]
         return subprocess.run(command, capture_output=True, timeout=100, check=False).returncode
     return cli.main(words, desktop())

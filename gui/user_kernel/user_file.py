@@ -106,7 +106,7 @@ class UserFile(QObject):
         try:
             text = read_kernel(path)
         except InputError as error:
-            self.warned.emit(error.message, "Open a CUDA C++ file, or a PyCUDA script.")
+            self.warned.emit(error.message, "Open a CUDA C++ file, or a PyCUDA or CuPy script.")
             return
         if self.page is None or self.page.path != path:
             if path.suffix.lower() == SCRIPT_SUFFIX or has_main(text):

@@ -184,7 +184,7 @@ class Sidebar(QFrame):
             ),
             (
                 "Open kernel…",
-                "Open your own .cu file, a PyCUDA script, or a recording (Ctrl+Shift+O), or drop one on the window",
+                "Open your own .cu file, a Python script, or a recording (Ctrl+Shift+O), or drop one on the window",
                 self.open_kernel_requested,
             ),
             ("Preferences", "Theme, text size, engine (Ctrl+,)", self.preferences_requested),

@@ -181,7 +181,7 @@ class DeviceArray(np.ndarray):
             raise TypeError("return arrays must be of type cupy.ndarray")
         if method == "at":
             inputs[0].mark_written()
-        return call_on_host(name, getattr(ufunc, method), inputs, options)
+        return call_on_host(name, ufunc if method == "__call__" else getattr(ufunc, method), inputs, options)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return call_on_host(func.__name__, func, args, kwargs)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.hosts.cupy.complex_numbers import find_replacement
+
 _names: dict[str, None] = {}
 """The forwarded functions that ran, in order of their first calls."""
 _MAX_NAMES = 12
@@ -96,7 +98,7 @@ def reject_host_arrays(values: Any) -> None:
     """
     for value in values:
         if type(value) is np.ndarray:
-            raise TypeError(f"Unsupported type {type(value)}; convert it with cupy.asarray")
+            raise TypeError(f"Unsupported type {type(value)}")
 
 
 def call_on_host(
@@ -121,7 +123,9 @@ def call_on_host(
     host_options = {key: to_host(value, written=writes or key == "out") for key, value in options.items()}
     for key in ("stream", "blocking"):
         host_options.pop(key, None)
-    result = function(*(to_host(each, written=writes) for each in arguments), **host_options)
+    host_arguments = tuple(to_host(each, written=writes) for each in arguments)
+    replacement = None if host_options else find_replacement(function, host_arguments)
+    result = (replacement or function)(*host_arguments, **host_options)
     out = options.get("out")
     if out is not None:
         return out[0] if isinstance(out, tuple) and len(out) == 1 else out

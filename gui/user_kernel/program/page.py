@@ -316,7 +316,7 @@ class ProgramPage(Ground):
             return
         nothing = " It launched no kernel." if not event.launches else ""
         if nothing and request.program.is_script:
-            nothing = " It launched no kernel; only PyCUDA scripts are run here."
+            nothing = " It launched no kernel; only PyCUDA and CuPy scripts are run here."
         self.hint.setText("The program launched no kernel." if nothing else _HINT)
         self.results.show_end(f"{event.sentence}{nothing}")
         self._set_status(f"ran {event.seconds:.1f} s: {_format_launch_count(event.launches)}. {event.sentence}")

@@ -141,6 +141,18 @@ def test_a_finding_in_a_script_is_at_the_line_of_its_kernel_text(capsys):
     assert (code, lines[1]) == (2, "  script.py: It launched no kernel.")
 
 
+def test_scripts_of_cupy_are_checked(capsys):
+    write(
+        "script.py",
+        "import cupy as cp\n\n"
+        'code = """\nextern "C" __global__ void shift(float *a) {\n    a[threadIdx.x] = a[threadIdx.x + 1];\n}\n"""\n'
+        'cp.RawKernel(code, "shift")((1,), (64,), (cp.ones(65, cp.float32),))\n',
+    )
+    code, lines = check(capsys, ".")
+    assert code == 1
+    assert lines[0].startswith("script.py:5: race: ")
+
+
 def test_known_findings_are_not_reported_again_and_new_ones_are(capsys):
     write("saxpy.cu", SAXPY)
     assert check(capsys, "saxpy.cu", "--write-baseline", "known.json")[0] == 1

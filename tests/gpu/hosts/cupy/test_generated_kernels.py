@@ -28,6 +28,22 @@ assert either(cp.array([True, False]), True).get().tolist() == [False, True]
     assert ended.code == 0, ended.stderr
 
 
+def test_complex_operations_round_as_in_kernels(script):
+    ended = script(
+        """
+rng = np.random.default_rng(2)
+for dtype in (cp.complex64, cp.complex128):
+    x, y = cp.asarray((rng.normal(size=(2, 1000)) + 1j * rng.normal(size=(2, 1000))).astype(dtype))
+    divide = cp.ElementwiseKernel("T x, T y", "T z", "z = x / y", "divide")
+    size = cp.ElementwiseKernel("complex64 x", "float32 z", "z = abs(x)", "size")
+    assert (divide(x, y) == x / y).all() and (divide(x, y) == cp.divide(x, y)).all()
+    assert np.allclose((x / y).get(), x.get() / y.get(), rtol=1e-5)
+assert (size(x.astype(cp.complex64)) == abs(x.astype(cp.complex64))).all()
+"""
+    )
+    assert ended.code == 0, ended.stderr
+
+
 def test_raw_arrays_and_the_index_space(script):
     ended = script(
         """

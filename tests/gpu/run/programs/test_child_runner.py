@@ -109,6 +109,27 @@ def test_without_pycudas_files_a_script_is_refused_with_what_to_do(tmp_path, mon
     assert [each.output for each in told] == ["lockstep: Fetching the Python files of PyCUDA 2026.1 with pip, once.\n"]
 
 
+CUPY_TEXT = """\
+import cupy as cp
+
+double = cp.RawKernel('extern "C" __global__ void twice(int *x) { x[threadIdx.x] *= 2; }', "twice")
+x = cp.arange(8, dtype=cp.int32)
+double((1,), (8,), (x,))
+print(x.sum())
+"""
+
+
+def test_a_script_of_cupy_runs_without_pycudas_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(driver, "python_layer", lambda: tmp_path / "missing")
+    progress: list[ProgramProgress] = []
+    end = run_program(make_request(tmp_path, "a.py", CUPY_TEXT), progress.append)
+    assert (end.code, end.launches) == (0, 1)
+    output = "".join(each.output for each in progress)
+    assert output == "56\nlockstep: NumPy and SciPy computed, without kernels and checks: sum.\n"
+    (launch,) = (launch for each in progress for launch in each.launches)
+    assert launch.kernel == "twice"
+
+
 def test_without_a_compiler_a_program_is_refused_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(host_compiler.shutil, "which", lambda name: None)
     host_compiler.find_compiler.cache_clear()

@@ -205,7 +205,7 @@ def _is_running(process):
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("print(1)\n", "Finished. It launched no kernel; only PyCUDA scripts are run here."),
+        ("print(1)\n", "Finished. It launched no kernel; only PyCUDA and CuPy scripts are run here."),
         ("import sys\nsys.exit(3)\n", "Finished with exit code 3."),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "It crashed: SIGSEGV."),
         ("1 / 0\n", "Finished with exit code 1."),
