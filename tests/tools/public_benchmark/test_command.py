@@ -1,0 +1,138 @@
+"""Public measurements beside the timing model: rows are matched to launches, and the page counts both halves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests import needs
+from tools.public_benchmark import __main__ as command
+from tools.public_benchmark import tables
+from tools.public_benchmark.profile import MeasuredLaunch, format_kernel_name, is_tuned, read_profile
+from tools.public_benchmark.runs import ComparedLaunch
+
+HEADER = '"Kernel Name","traffic","spPerf","dpPerf","xtime","Block Size","Grid Size","intops","targetName","exeArgs"\n'
+PROGRAM = """
+#include <cstdio>
+#include <cstdlib>
+template <typename T> __global__ void scale(T *values, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) values[i] = values[i] * T(2);
+}
+int main(int count, char **words) {
+    int n = atoi(words[1]);
+    float *values;
+    cudaMalloc(&values, n * sizeof(float));
+    cudaMemset(values, 0, n * sizeof(float));
+    for (int i = 0; i < 3; ++i) scale<float><<<n / 256, 256>>>(values, n);
+    cudaDeviceSynchronize();
+    while (true) {}  // the command ends the program after the last measured launch
+}
+"""
+
+
+def row(program: str, kernel: str, grid: int, xtime: float = 4000.0, arguments: str = "65536") -> str:
+    return f'"{kernel}",2e11,1.6e10,0.0,{xtime},"(256, 1, 1)","({grid}, 1, 1)",100,"{program}","{arguments}"\n'
+
+
+def hecbench(folder: Path, name: str) -> None:
+    program = folder / "src" / name
+    program.mkdir(parents=True)
+    (program / "main.cu").write_text(PROGRAM)
+    (program / "Makefile").write_text("source = main.cu\nrun: main\n\t./main 65536\n")
+
+
+@pytest.mark.parametrize(
+    ("printed", "name"),
+    [
+        ("void scale<float>(T1 *, int)", "scale<float>"),
+        ("void ns::scale<float, (int)4>(const T1 *)", "scale<float,4>"),
+        ("(anonymous namespace)::step(int (*)(int))", "step"),
+        ("_ZL14timedReductionPKfPfPl", "timedReduction"),
+        ("scale<float, 4>", "scale<float,4>"),
+        ("pair_forward(const double (*)[41][4])", "pair_forward"),
+    ],
+)
+def test_both_spellings_of_a_kernels_name_are_one(printed, name) -> None:
+    assert format_kernel_name(printed) == name
+
+
+def test_the_first_launch_of_each_kernel_and_shape_of_cuda_programs_is_read(tmp_path) -> None:
+    rows = [row("a-cuda", "k(int)", 4), row("a-cuda", "k(int)", 4, 9e9), row("a-cuda", "k(int)", 5)]
+    (tmp_path / "p.csv").write_text(HEADER + "".join(rows) + row("a-omp", "k(int)", 4))
+    first, second = read_profile(tmp_path / "p.csv")
+    assert (first.grid, first.block, first.time_us) == ((4, 1, 1), (256, 1, 1), pytest.approx(4.0))
+    assert first.dram_bytes == pytest.approx(2e11 * 4e-6)
+    assert first.float32_operations == pytest.approx(1.6e10 * 4e-6)
+    assert second.grid == (5, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "there is no column Kernel Name"), (HEADER, "profiled launches of CUDA programs"),
+     (HEADER + row("a-cuda", "k", 4).replace("4000.0", "soon"), "could not convert string to float")],
+)  # fmt: skip
+def test_a_file_that_is_no_profile_is_refused(tmp_path, capsys, text, said) -> None:
+    (tmp_path / "p.csv").write_text(text)
+    options = ["--hecbench", str(tmp_path), "--kept", str(tmp_path / "kept"), "--page", str(tmp_path / "page.md")]
+    assert command.main([*options, "--profile", str(tmp_path / "p.csv")]) == 2
+    assert said in capsys.readouterr().err
+    assert command.main([*options, "--profile", str(tmp_path / "missing.csv")]) == 2
+    assert "Cannot read" in capsys.readouterr().err
+
+
+@needs.cplusplus
+def test_programs_are_modeled_until_their_last_measured_launch_and_results_are_kept(tmp_path, capsys) -> None:
+    hecbench(tmp_path, "scale-cuda")
+    rows = row("scale-cuda", "void scale<float>(T1 *, int)", 256) + row("lost-cuda", "k(int)", 4)
+    (tmp_path / "p.csv").write_text(HEADER + rows)
+    options = ["--hecbench", str(tmp_path), "--profile", str(tmp_path / "p.csv"), "--kept", str(tmp_path / "kept")]
+    options += ["--page", str(tmp_path / "page.md")]
+    assert command.main(options) == 0
+    assert "scale-cuda: 1 of 1 launches modeled" in capsys.readouterr().out
+    (result,) = json.loads((tmp_path / "kept" / "scale-cuda.json").read_text())["launches"].values()
+    assert result["true_values"]
+    assert result["float32_operations"] == 65536
+    assert 1.7 < result["time_us"] < 10
+    page = (tmp_path / "page.md").read_text()
+    assert "there is no such program" in page
+    assert "Programs compared: 2 of 2" in page
+    assert command.main(options) == 0  # nothing runs again
+    assert capsys.readouterr().out == ""
+
+
+def compared(program: str, measured_us: float, **result: object) -> ComparedLaunch:
+    launch = MeasuredLaunch(program, "", "k(int)", (1, 1, 1), (32, 1, 1), measured_us, 1000.0, 100.0, 0.0, 0.0)
+    figures = {"dram_bytes": 1100.0, "float32_operations": 100.0, "float64_operations": 0.0, "true_values": True}
+    return ComparedLaunch(launch, {**figures, "limit": "memory", **result} if "refusal" not in result else result)
+
+
+def test_the_page_has_both_halves_each_miss_and_each_refusal() -> None:
+    names = [f"p{number}-cuda" for number in range(40)]
+    tuned, other = ([name for name in names if is_tuned(name) == half] for half in (True, False))
+    programs = {
+        tuned[0]: [compared(tuned[0], 10.0, time_us=11.0), compared(tuned[0], 10.0, time_us=40.0)],
+        tuned[1]: [compared(tuned[1], 20.0, refusal="it has | and <T>")],
+        other[0]: [compared(other[0], 10.0, time_us=5.0), compared(other[0], 20.0, time_us=20.0, dram_bytes=2000.0)],
+    }
+    page = tables.format_page(programs, 385)
+    assert "| looked at | 2 | 3 | 2 | 155% | 155% | 50% | 50% | nan |" in page
+    assert "| not looked at | 1 | 2 | 2 | 25% | 25% | 50% | 100% | 1.000 |" in page
+    assert "| not looked at | 100% of 2 |  | 50% of 2 | 100% of 2 |" in page
+    assert f"| {tuned[0]} | k (1, 1, 1) (32, 1, 1) | looked at | 10.0 | 40.0 | 4.00 | memory |" in page
+    assert f"| {other[0]} | k (1, 1, 1) (32, 1, 1) | not looked at | 10.0 | 5.0 | 0.50 | memory |" in page
+    assert "| looked at | 1 | it has \\| and \\<T> |" in page
+
+
+def test_ranks_of_ties_are_their_mean() -> None:
+    assert tables.compute_rank_correlation([1.0, 2.0, 3.0], [10.0, 20.0, 30.0]) == pytest.approx(1.0)
+    assert tables.compute_rank_correlation([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]) == pytest.approx(-1.0)
+    assert tables.compute_rank_correlation([1.0, 1.0, 2.0], [1.0, 1.0, 2.0]) == pytest.approx(1.0)
+
+
+def test_a_launch_is_compute_bound_from_the_ratio_of_the_peaks() -> None:
+    assert not tables.is_compute_bound(32.0, 0.0, 1.0)
+    assert tables.is_compute_bound(34.0, 0.0, 1.0)
+    assert tables.is_compute_bound(0.0, 0.6, 1.0)

@@ -1,0 +1,85 @@
+"""Compare the timing model with public measurements: `python -m tools.public_benchmark`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from gpu.base.errors import LockstepError
+from gpu.base.paths import DOCS
+from tools.public_benchmark import tables
+from tools.public_benchmark.profile import MeasuredLaunch, is_tuned, read_profile
+from tools.public_benchmark.runs import ComparedLaunch, compare_program, read_results
+
+_GPU, _CLOCK_GHZ = "rtx-3080", 1.44
+"""The measured GPU, and the base clock to which Nsight Compute locks it: the fastest kernel of the data reaches 98 % of
+the peak at this clock."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the programs without kept results, and write the page; return 2 if that is impossible."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.public_benchmark",
+        description="Models HeCBench's kernels, and compares their times with those that gpuFLOPBench measured.",
+    )
+    parser.add_argument("--hecbench", metavar="DIR", type=Path, required=True, help="folder that contains src/")
+    parser.add_argument(
+        "--profile", metavar="CSV", type=Path, required=True, help="gpuFLOPBench's cuda-profiling/profiling-data.csv"
+    )
+    parser.add_argument("--kept", metavar="DIR", type=Path, required=True, help="folder of results, to continue")
+    parser.add_argument(
+        "--limit", metavar="S", type=int, default=60, help="computing time of a program (default: %(default)s)"
+    )
+    parser.add_argument("--minutes", metavar="M", type=float, default=60, help="start no program after this time")
+    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="programs that run at once")
+    parser.add_argument("--tuned", action="store_true", help="run only the half that may be used for improvements")
+    parser.add_argument("--page", metavar="FILE", type=Path, default=DOCS / "timing-model-public.md", help="page")
+    options = parser.parse_args(arguments)
+    try:
+        programs = _group_programs(read_profile(options.profile))
+        compared = _compare_programs(programs, options)
+    except LockstepError as error:
+        print(error.message, error.advice, file=sys.stderr)
+        return 2
+    options.page.write_text(tables.format_page(compared, len(programs)), "utf-8")
+    return 0
+
+
+def _group_programs(launches: Sequence[MeasuredLaunch]) -> dict[str, list[MeasuredLaunch]]:
+    """Return the launches by program, those of the shortest measured time first."""
+    programs: dict[str, list[MeasuredLaunch]] = defaultdict(list)
+    for launch in launches:
+        programs[launch.program].append(launch)
+    return dict(sorted(programs.items(), key=lambda item: sum(launch.time_us for launch in item[1])))
+
+
+def _compare_programs(
+    programs: dict[str, list[MeasuredLaunch]], options: argparse.Namespace
+) -> dict[str, list[ComparedLaunch]]:
+    deadline = time.monotonic() + 60 * options.minutes
+
+    def compare(name: str) -> list[ComparedLaunch] | None:
+        kept = options.kept / f"{name}.json"
+        if kept.is_file():
+            return read_results(programs[name], kept)
+        if time.monotonic() > deadline or (options.tuned and not is_tuned(name)):
+            return None
+        launches = compare_program(
+            options.hecbench, programs[name], _GPU, _CLOCK_GHZ, options.kept, options.limit
+        )  # fmt: skip
+        modeled = sum(launch.ratio is not None for launch in launches)
+        print(f"{name}: {modeled} of {len(launches)} launches modeled", flush=True)
+        return launches
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        results = dict(zip(programs, pool.map(compare, programs), strict=True))
+    return {name: launches for name, launches in results.items() if launches is not None}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""Runs of the programs, one process each, and their results."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpu.base.paths import ROOT
+from tools.program_check import read_hecbench_recipe
+from tools.public_benchmark.profile import MeasuredLaunch
+
+_CLOCK_FACTOR = 4
+"""Limit by the clock, as a multiple of the limit of computing time."""
+
+
+@dataclass(frozen=True)
+class ComparedLaunch:
+    """A measured launch with the model's figures.
+
+    Parameters
+    ----------
+    measured : MeasuredLaunch
+    result : dict
+        The figures of `tools.public_benchmark.program`; only "refusal" if the launch was not modeled.
+    """
+
+    measured: MeasuredLaunch
+    result: dict[str, Any]
+
+    @property
+    def ratio(self) -> float | None:
+        """Modeled over measured time; None if the launch was not modeled."""
+        time_us = self.result.get("time_us")
+        return None if time_us is None else time_us / self.measured.time_us
+
+
+def compare_program(
+    hecbench: Path, launches: Sequence[MeasuredLaunch], gpu: str, clock_ghz: float, kept: Path, limit_s: int
+) -> list[ComparedLaunch]:
+    """Run a program unless its results are kept; return its launches with the model's figures.
+
+    Parameters
+    ----------
+    hecbench : Path
+        A clone of HeCBench; nothing is written there.
+    launches : sequence of MeasuredLaunch
+        The launches of one program.
+    gpu : str
+    clock_ghz : float
+        The clock of the measurement.
+    kept : Path
+        The folder of results.
+    limit_s : int
+        The limit of computing time in seconds.
+    """
+    target = kept / f"{launches[0].program}.json"
+    if not target.is_file():
+        begin = time.monotonic()
+        results, reason = _run_program(hecbench, launches, gpu, clock_ghz, limit_s)
+        data = {"launches": results, "reason": reason, "seconds": round(time.monotonic() - begin, 1)}
+        kept.mkdir(parents=True, exist_ok=True)
+        new = target.with_suffix(".new")
+        new.write_text(json.dumps(data, indent=1), "utf-8")
+        new.replace(target)
+    return read_results(launches, target)
+
+
+def read_results(launches: Sequence[MeasuredLaunch], target: Path) -> list[ComparedLaunch]:
+    """Return a program's launches with the figures of a kept file."""
+    data = json.loads(target.read_text("utf-8"))
+    return [
+        ComparedLaunch(launch, data["launches"].get(launch.key, {"refusal": data["reason"]})) for launch in launches
+    ]
+
+
+def _run_program(
+    hecbench: Path, launches: Sequence[MeasuredLaunch], gpu: str, clock_ghz: float, limit_s: int
+) -> tuple[dict[str, Any], str]:
+    """Run a program; return the results by key, and why other launches have none."""
+    folder = hecbench / "src" / launches[0].program
+    if not folder.is_dir():
+        return {}, "there is no such program"
+    recipe = read_hecbench_recipe(folder) if (folder / "Makefile").is_file() else None
+    if recipe is None:
+        return {}, "its makefile uses variables for its source files"
+    options = [(recipe.options[index], recipe.options[index + 1]) for index in range(0, len(recipe.options), 2)]
+    with tempfile.TemporaryDirectory() as scratch:
+        target, request = Path(scratch) / "results", Path(scratch) / "request.json"
+        target.touch()
+        request.write_text(
+            json.dumps({
+                "folder": str(folder.resolve()), "files": recipe.files, "arguments": launches[0].arguments.split(),
+                "include_dirs": [value for kind, value in options if kind == "-I"],
+                "defines": [_split_define(value) for kind, value in options if kind == "-D"],
+                "wanted": [launch.key for launch in launches], "gpu": gpu, "clock_ghz": clock_ghz,
+                "target": str(target),
+            }),
+            "utf-8",
+        )  # fmt: skip
+        reason = _run_child(request, limit_s)
+        lines = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
+    return {line.pop("key"): line for line in lines}, reason
+
+
+def _split_define(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else "1"
+
+
+def _run_child(request: Path, limit_s: int) -> str:
+    """Run the child process; return why launches may be missing from its results."""
+    command = [sys.executable, "-m", "tools.public_benchmark.program", str(request)]
+    try:
+        process = subprocess.run(
+            ["/bin/sh", "-c", f'ulimit -t {limit_s}; exec "$@"', "sh", *command],
+            cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            timeout=_CLOCK_FACTOR * limit_s, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"not launched within {_CLOCK_FACTOR * limit_s} s by the clock"
+    if process.returncode in (-24, -9):
+        return f"not launched within {limit_s} s of computing time"
+    errors = process.stderr.decode(errors="replace").splitlines()
+    messages = [line.removeprefix("lockstep: ") for line in errors if line.startswith("lockstep: ")]
+    if messages:
+        return re.sub(r"/\S*/", "", messages[0])
+    if process.returncode < 0:
+        return f"the program crashes: signal {-process.returncode}"
+    return f"not launched; the program ends with {process.returncode}"

@@ -1,0 +1,177 @@
+"""The page of the comparison: errors of both halves of the programs, every miss, and what was not modeled."""
+
+from __future__ import annotations
+
+import datetime
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from tools.public_benchmark.profile import is_tuned
+from tools.public_benchmark.runs import ComparedLaunch
+
+_ADDRESSES = (
+    "https://github.com/Scientific-Computing-Lab/gpuFLOPBench",
+    "https://github.com/zjin-lcf/HeCBench",
+)
+_OPERATIONS_TOLERANCE, _DRAM_TOLERANCE, _MISS = 0.01, 0.15, 1.5
+_PEAKS = (25_070.0, 391.7)
+"""Float32 and float64 GFLOP/s of an RTX 3080 at its base clock."""
+_DRAM_GB_S = 760.3
+_LETTERS = 100
+
+
+def format_page(programs: Mapping[str, Sequence[ComparedLaunch]], program_count: int) -> str:
+    """Return the page's text.
+
+    Parameters
+    ----------
+    programs : mapping of str to sequence of ComparedLaunch
+        The launches of the programs that were run, by the program's name.
+    program_count : int
+        The number of programs with measurements.
+    """
+    lines = _introduction(len(programs), program_count)
+    halves = {
+        title: [launch for name, each in programs.items() if is_tuned(name) == tuned for launch in each]
+        for title, tuned in (("looked at", True), ("not looked at", False))
+    }
+    lines += ["| half | programs | launches | modeled | MAPE | median error | within 1.5x | within 2x | Spearman |"]
+    lines += ["| --- | --: | --: | --: | --: | --: | --: | --: | --: |"]
+    lines += [_format_times(title, launches) for title, launches in halves.items()]
+    lines += ["", "| half | float32 operations | float64 operations | DRAM bytes | roofline class |"]
+    lines += ["| --- | --: | --: | --: | --: |"]
+    lines += [_format_counts(title, launches) for title, launches in halves.items()]
+    lines += ["", *_COUNTS_NOTE, "", "## Misses", "", f"Launches whose time is off by more than {_MISS}x.", ""]
+    lines += ["| program | kernel, grid, block | half | measured us | modeled us | ratio | limit |"]
+    lines += ["| --- | --- | --- | --: | --: | --: | --- |"]
+    for title, launches in halves.items():
+        lines += _format_misses(title, launches)
+    lines += ["", "## Not modeled", "", "| half | launches | reason |", "| --- | --: | --- |"]
+    for title, launches in halves.items():
+        lines += _format_refusals(title, launches)
+    return "\n".join(lines) + "\n"
+
+
+def _introduction(compared: int, program_count: int) -> list[str]:
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return [
+        "# Timing model on public programs",
+        "",
+        "`python -m tools.public_benchmark` writes this page. It compares the timing model with times that others",
+        f"measured: [gpuFLOPBench]({_ADDRESSES[0]}) profiled [HeCBench]({_ADDRESSES[1]})'s programs on an",
+        "RTX 3080, with Nsight Compute. Each program runs on the simulator with the measured arguments, without nvcc.",
+        "The timing model predicts the first launch of each measured kernel, grid and block. Long launches do not run,",
+        "so that later ones may read memory that was not written. The hash of a program's name assigns it to a half:",
+        "the model was improved with the half *looked at*, and not with the other half.",
+        "",
+        f"Date: {day}. Programs compared: {compared} of {program_count}, those with the shortest measured times first.",
+        "",
+        "The profiler locks the GPU to its base clock, 1.44 GHz, and empties the caches. Its times exclude the gaps",
+        "between kernels: an empty kernel takes 1.7 us, to which the model's launch time was set.",
+        "",
+    ]
+
+
+_COUNTS_NOTE = [
+    "Operations count as right within 1%, DRAM bytes within 15%. A launch is compute bound if its operations per byte",
+    "of DRAM traffic exceed the ratio of the peak rates, for float32 or float64, otherwise memory bound.",
+]
+
+
+def _modeled(launches: Sequence[ComparedLaunch]) -> list[tuple[ComparedLaunch, float]]:
+    return [(launch, launch.ratio) for launch in launches if launch.ratio is not None]
+
+
+def _format_times(title: str, launches: Sequence[ComparedLaunch]) -> str:
+    modeled = _modeled(launches)
+    count = len({launch.measured.program for launch in launches})
+    start = f"| {title} | {count} | {len(launches)} | {len(modeled)} |"
+    if not modeled:
+        return f"{start} | | | | |"
+    errors = [abs(ratio - 1) for _, ratio in modeled]
+    shares = [sum(1 / factor <= ratio <= factor for _, ratio in modeled) / len(modeled) for factor in (1.5, 2.0)]
+    rank = compute_rank_correlation(
+        [launch.measured.time_us for launch, _ in modeled], [launch.result["time_us"] for launch, _ in modeled]
+    )
+    return (
+        f"{start} {statistics.mean(errors):.0%} | {statistics.median(errors):.0%} | {shares[0]:.0%} | {shares[1]:.0%} "
+        f"| {rank:.3f} |"
+    )
+
+
+def compute_rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Return Spearman's rank correlation, with mean ranks of ties; NaN for fewer than two different values."""
+    if min(len(set(first)), len(set(second))) < 2:
+        return float("nan")
+    return float(np.corrcoef(_compute_ranks(first), _compute_ranks(second))[0, 1])
+
+
+def _compute_ranks(values: Sequence[float]) -> list[float]:
+    array = np.asarray(values)
+    return [float((array < value).sum() + ((array == value).sum() - 1) / 2) for value in array]
+
+
+def _format_counts(title: str, launches: Sequence[ComparedLaunch]) -> str:
+    modeled = [launch for launch, _ in _modeled(launches)]
+    cells = [
+        _format_share([
+            abs(launch.result[name] - measured) <= _OPERATIONS_TOLERANCE * measured
+            for launch in modeled if (measured := getattr(launch.measured, name))
+        ])
+        for name in ("float32_operations", "float64_operations")
+    ]  # fmt: skip
+    cells.append(
+        _format_share([
+            abs(launch.result["dram_bytes"] / max(launch.measured.dram_bytes, 1.0) - 1) <= _DRAM_TOLERANCE
+            for launch in modeled
+        ])
+    )  # fmt: skip
+    cells.append(_format_share([_is_class_right(launch) for launch in modeled]))
+    return f"| {title} | {' | '.join(cells)} |"
+
+
+def _format_share(right: Sequence[bool]) -> str:
+    return f"{sum(right) / len(right):.0%} of {len(right)}" if right else ""
+
+
+def _is_class_right(launch: ComparedLaunch) -> bool:
+    measured, result = launch.measured, launch.result
+    return is_compute_bound(
+        measured.float32_operations, measured.float64_operations, measured.dram_bytes
+    ) == is_compute_bound(result["float32_operations"], result["float64_operations"], result["dram_bytes"])
+
+
+def is_compute_bound(float32_operations: float, float64_operations: float, dram_bytes: float) -> bool:
+    """Return whether operations per byte exceed the ratio of an RTX 3080's peak rates."""
+    return any(
+        operations * _DRAM_GB_S > peak * dram_bytes
+        for operations, peak in zip((float32_operations, float64_operations), _PEAKS, strict=True)
+    )
+
+
+def _format_misses(title: str, launches: Sequence[ComparedLaunch]) -> Iterator[str]:
+    misses = [each for each in _modeled(launches) if not 1 / _MISS <= each[1] <= _MISS]
+    for launch, ratio in sorted(misses, key=lambda each: each[1]):
+        measured, result = launch.measured, launch.result
+        stale = "" if result["true_values"] else ", memory not written"
+        yield (
+            f"| {measured.program} | {_shorten(measured.key)} | {title} | {measured.time_us:.1f} "
+            f"| {result['time_us']:.1f} | {ratio:.2f} | {result['limit']}{stale} |"
+        )
+
+
+def _format_refusals(title: str, launches: Sequence[ComparedLaunch]) -> Iterator[str]:
+    reasons = Counter(_shorten(launch.result["refusal"]) for launch in launches if launch.ratio is None)
+    for reason, count in sorted(reasons.items(), key=lambda each: (-each[1], each[0])):
+        yield f"| {title} | {count} | {reason} |"
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    line = line if len(line) <= _LETTERS else f"{line[: _LETTERS - 3]}..."
+    for special in ("<", "|", "*", "_"):
+        line = line.replace(special, f"\\{special}")
+    return line
