@@ -21,3 +21,11 @@ def test_the_bytes_in_flight_are_rate_times_latency_of_the_h200():
     assert f"a load takes {latency_ns:.0f} ns. So {kilobytes:,.0f} KB must be in flight" in text
     assert f"or {kilobytes / gpu.multiprocessors:.1f} KB per multiprocessor" in text
     assert f"Its {gpu.warps} warps have {gpu.warps * 32 * 4 / 1000:.1f} KB in flight" in text
+
+
+def test_the_rate_of_double_additions_is_that_of_the_descriptions():
+    text = " ".join((ASSETS / "lessons" / "22-float-sums" / "lesson.md").read_text("utf-8").split())
+    h200, t4 = (find_gpu(name).float_lanes / find_gpu(name).double_lanes for name in ("h200", "t4"))
+    assert (
+        f"An H200 starts 1/{h200:g} as many double additions per cycle as float additions, and a T4 1/{t4:g}." in text
+    )

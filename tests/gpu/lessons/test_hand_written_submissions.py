@@ -1,4 +1,4 @@
-"""Submissions written by hand, right and wrong, for the tasks on warps, memory order and occupancy."""
+"""Submissions written by hand, right and wrong, for tasks of the lessons."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ RANK = "07-warp-primitives/rank"
 TREE = "08-reduction/tree"
 LAST = "11-memory-order/last-block"
 CHAIN = "11-memory-order/chain"
+FIXED = "22-float-sums/fixed-order"
+KAHAN = "22-float-sums/compensated"
 SIZE = "14-occupancy/shared-size"
 LOADS = "14-occupancy/four-loads"
 
@@ -70,6 +72,12 @@ WRONG: list[tuple[str, str | Edits]] = [
     (LOADS, (("+ 3 * threads < n", "+ 3 * threads <= n"),)),
     (LOADS, (("float a", "int a"),)),
     (LOADS, (("int threads = gridDim.x * blockDim.x", "int threads = 4096"),)),
+    (FIXED, (("float own", "int own"),)),
+    (FIXED, (("*y = total", "atomicAdd(y, total)"),)),
+    (FIXED, (("t < blockDim.x; ++t", "t < 64; ++t"),)),
+    (KAHAN, "total += x[i];"),
+    (KAHAN, "float value = x[i] - lost; float next = total + value; lost = value - (next - total); total = next;"),
+    (KAHAN, "float next = total + x[i]; lost += (next - total) - x[i]; total = next;"),
 ]
 RIGHT: list[tuple[str, str | Edits]] = [
     (TREE, """for (int half = 32; half > 0; half /= 2) {
@@ -108,6 +116,10 @@ RIGHT: list[tuple[str, str | Edits]] = [
               "float c = x[i + 2 * threads], b = x[i + threads];"),)),
     (LOADS, (("i + 3 * threads < n", "i < n - 3 * threads"),)),
     (LOADS, (("2.0f * a", "a + a"),)),
+    (FIXED, (("t = 0; t < blockDim.x; ++t", "t = blockDim.x - 1; t >= 0; --t"),)),
+    (FIXED, (("float total = 0.0f", "double total = 0.0"),)),
+    (KAHAN, "float value = x[i] - lost, old = total; total = old + value; lost = total - old; lost -= value;"),
+    (KAHAN, "float v = __fsub_rn(x[i], lost), w = __fadd_rn(total, v); lost = w - total - v; total = w;"),
 ]  # fmt: skip
 
 
