@@ -2,7 +2,7 @@
 __global__ void add_groups(const float *x, float *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     float sum = i < n ? x[i] : 0.0f;
-    // gap: add up the 8 values of the group with warp shuffles, so that each of its lanes has the sum
+    // gap: sum is that of the 8 lanes of the group, in each of them
     for (int d = 4; d > 0; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
     // end
     if (i < n) y[i] = sum;

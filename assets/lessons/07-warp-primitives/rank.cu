@@ -2,7 +2,7 @@
 __global__ void rank_equal(const int *x, int *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int lane = threadIdx.x % 32;
-    // gap: write to y[i] how many lanes before this one have the same key; threads with i >= n have no element
+    // gap: y[i] is the number of earlier lanes with the key of this lane
     unsigned members = __ballot_sync(0xffffffffu, i < n);
     if (i < n) {
         unsigned equal = __match_any_sync(members, x[i]);

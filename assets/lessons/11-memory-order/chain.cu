@@ -11,7 +11,7 @@ __global__ void scan_sums(const int *x, int *next, int *sums, volatile int *flag
     if (i < n) atomicAdd(&own, x[i]);
     __syncthreads();
     if (threadIdx.x == 0) {
-        // gap: wait for flags[part - 1], if there is one; sums[part] is the sum up to this part; set flags[part] to 1
+        // gap: wait for the part before; then sums[part] and flags[part]
         int before = 0;
         if (part > 0) {
             while (flags[part - 1] == 0) {
