@@ -107,6 +107,13 @@ EQUIVALENT = {
     ("runs", "int threads = gridDim.y * blockDim.x;"): "a single block does all the work",
     ("runs", "int threads = gridDim.x * blockDim.y;"): "two threads do all the work",
     ("planes", "int x = threadIdx.x;"): "the plane's last column is zero and precedes the next row in memory",
+    ("last-block", "if (threadIdx.x == 1) {"): "any thread of the block may publish the sum",
+    ("last-block", "if (last && threadIdx.x == 1) {"): "after the barrier any thread may add the sums",
+    ("last-block", "if (threadIdx.x == 1) own = 0;"): "any thread of the block may clear the sum",
+    ("last-block", "int i = blockIdx.x * blockDim.x + threadIdx.x;"): "the barrier moved past a private variable",
+    ("chain", "if (threadIdx.x == 1) {"): "any thread of the block may take the ticket, or pass the sum on",
+    ("four-loads", "for (; i + 3 * threads < n - 1; i += 4 * threads) {"): "the second loop scales the last four",
+    ("fixed-order", "if (threadIdx.x == 1) {"): "after the barrier any thread may add the sums",
 }
 """Mutants equivalent to the solution, by task and line, with the reason: no grader can reject them."""
 
