@@ -12,12 +12,11 @@ from PyQt6.QtWidgets import QMenu, QWidget
 
 from gui.lessons.presenter import LessonPresenter
 from gui.model.sequences import list_builtin_sequences
-from gui.model.settings import SavedSettings
 from gui.painting.theme import FONT_SIZES, THEMES
 from gui.user_kernel.user_file import UserFile
 from gui.window.appearance import Appearance
 from gui.window.dialogs import show_about, show_shortcuts
-from gui.window.files import Files
+from gui.window.files import FileOpeners, Files
 from gui.window.lecture_mode import LectureMode
 from gui.window.pages.page_stack import Pages
 from gui.window.pages.run_actions import RunActions
@@ -82,10 +81,11 @@ class Actions(QObject):
     ----------
     window : QWidget
         The window that the actions belong to.
-    saved_settings : SavedSettings
-        Has the list of recent files.
-    appearance, files, user_file, pages, running, lecturing, teaching, sequences
-        The objects that the actions call.
+    files : Files
+        Opens and saves files, and has the list of recent files.
+    openers : FileOpeners
+    appearance, pages, running, lecturing
+        The other objects that the actions call.
     """
 
     menu_requested = pyqtSignal()
@@ -95,28 +95,25 @@ class Actions(QObject):
     def __init__(
         self,
         window: QWidget,
-        saved_settings: SavedSettings,
-        appearance: Appearance,
         files: Files,
-        user_file: UserFile,
+        openers: FileOpeners,
+        appearance: Appearance,
         pages: Pages,
         running: RunActions,
         lecturing: LectureMode,
-        teaching: LessonPresenter,
-        sequences: SequencePlayer,
     ) -> None:
         super().__init__(window)
-        self._window, self._saved_settings, self._files = window, saved_settings, files
+        self._window, self._files = window, files
         self.menu = QMenu(window)
         self.menu.setAccessibleName("Menu")
         self.actions_by_name: dict[str, QAction] = {}
         self._current_group = ""
         self._groups_by_action: dict[str, str] = {}
-        self._add_file_actions(user_file)
+        self._add_file_actions(openers.user_file)
         self._add_run_actions(pages, running, lecturing)
         self._add_view_actions(appearance, pages, running, lecturing)
-        self._add_lesson_actions(teaching)
-        self._add_lecture_actions(sequences)
+        self._add_lesson_actions(openers.teaching)
+        self._add_lecture_actions(openers.sequences)
         self._add_help_actions()
         ShortcutPriority(window, ("Ctrl+E",))
 
@@ -170,14 +167,14 @@ class Actions(QObject):
 
     def _update_recent_menu(self) -> None:
         self.recent.clear()
-        paths = self._saved_settings.recent
+        paths = self._files.saved_settings.recent
         for path in paths:
             self._add_file(self.recent, path, path.name).setToolTip(str(path))
         if paths:
             self.recent.addSeparator()
             clear = self.recent.addAction("Clear this list")
             assert clear is not None
-            clear.triggered.connect(lambda _: self._saved_settings.clear_recent())
+            clear.triggered.connect(lambda _: self._files.saved_settings.clear_recent())
         else:
             nothing = self.recent.addAction("No recent files")
             assert nothing is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from PyQt6.QtGui import QPixmap
@@ -40,6 +41,15 @@ _TEXTS_FILTER = f"Text (*.txt);;{_PROGRAMS};;All files (*)"
 _COUNT_RESULT_FILTER = "Table (*.csv);;NumPy array (*.npy)"
 
 
+@dataclass(frozen=True)
+class FileOpeners:
+    """The parts of the window that open files of one kind each: kernels and recordings, lessons, sequences."""
+
+    user_file: UserFile
+    teaching: LessonPresenter
+    sequences: SequencePlayer
+
+
 class Files:
     """Open and save files.
 
@@ -49,15 +59,10 @@ class Files:
         Parent of the file dialogs; screenshots show it.
     bench : Workbench
     saved_settings : SavedSettings
-        Has the most recently used folder.
+        Has the recent files.
     pages : Pages
-    user_file : UserFile
-        Opens kernels and recordings.
-    teaching : LessonPresenter
-        Opens lessons.
+    openers : FileOpeners
     messages : Messages
-    sequences : SequencePlayer
-        Opens sequences of moments.
     """
 
     def __init__(
@@ -66,17 +71,15 @@ class Files:
         bench: Workbench,
         saved_settings: SavedSettings,
         pages: Pages,
-        user_file: UserFile,
-        teaching: LessonPresenter,
+        openers: FileOpeners,
         messages: Messages,
-        sequences: SequencePlayer,
     ) -> None:
-        self._window, self._bench, self._saved_settings = window, bench, saved_settings
-        self._pages, self._user_file, self._teaching, self._messages = pages, user_file, teaching, messages
-        self._sequences = sequences
+        self.saved_settings = saved_settings
+        self._window, self._bench, self._pages, self._messages = window, bench, pages, messages
+        self._user_file, self._teaching, self._sequences = openers.user_file, openers.teaching, openers.sequences
 
     def _find_image_folder(self) -> Path:
-        folder = self._saved_settings.recent[0].parent if self._saved_settings.recent else Path.home()
+        folder = self.saved_settings.recent[0].parent if self.saved_settings.recent else Path.home()
         return folder if os.path.isdir(folder) else Path.home()
 
     def open_file(self, path: Path) -> None:

@@ -35,7 +35,7 @@ from gui.widgets.file_dialogs import set_folder_memory
 from gui.window.actions import Actions
 from gui.window.appearance import Appearance
 from gui.window.cluster_dialog import ClusterDialog, describe_cluster_start
-from gui.window.files import Files
+from gui.window.files import FileOpeners, Files
 from gui.window.header import CLUSTER, WindowHeader
 from gui.window.lecture_mode import LectureMode
 from gui.window.messages import Messages
@@ -81,82 +81,80 @@ class MainWindow(QMainWindow):
         drafts: Drafts | None = None,
     ) -> None:
         super().__init__()
-        self.saved_settings = saved_settings or SavedSettings()
-        set_folder_memory(self.saved_settings)
-        engine_setting = engine or self.saved_settings.engine
-        self.engine = CLUSTER if isinstance(engine_setting, ClusterSettings) else engine_setting
-        self.jobs = RequestQueue(factory, self)
-        # The engine's process takes a moment to start: it does so while the window is built.
-        self.jobs.start(engine_setting)
-        self._side_jobs = RequestQueue(factory, self)
-        self.bench = Workbench(
-            self.jobs,
-            self,
-            side=self._side_jobs,
-            modeling_jobs=RequestQueue(factory, self),
-            gpu=self.saved_settings.gpu,
-        )
-        for name, pattern in self.bench.patterns.items():
-            saved = self.saved_settings
-            self.bench.restore(name, saved.variant(pattern), saved.params(pattern), saved.list_saved_params(pattern))
-        self.appearance = Appearance(self.saved_settings, self)
-
         self.setWindowTitle("Lockstep")
         self.setMinimumSize(960, 600)
         self.resize(QSize(1280, 720))
         self.setAcceptDrops(True)
+        self.saved_settings = saved_settings or SavedSettings()
+        set_folder_memory(self.saved_settings)
         self._discards_edits = False
         self._pending_warnings = [self.saved_settings.problem_message]
+        engine_setting = engine or self.saved_settings.engine
+        self.engine = CLUSTER if isinstance(engine_setting, ClusterSettings) else engine_setting
+        self._create_queues(engine_setting, factory)
+        self.appearance = Appearance(self.saved_settings, self)
         self.stack = QStackedWidget()
         self.banner = Banner()
         self.status = StatusLine(survey)
         self.messages = Messages(self.status, self.banner)
-        self.pages = Pages(self.stack, self.bench, self.saved_settings, self.messages)
-        self._programs = RequestQueue(factory, self)
+        self._create_pages(drafts or Drafts())
+        self._create_lecture_parts()
+        self._create_actions()
+        self._lay_out()
+        self._connect_parts()
+        self._connect_work()
+        self._apply_look()
+        self._show_saved_state(engine_setting)
+
+    # --- creation
+
+    def _create_queues(self, engine: str | ClusterSettings, factory: HostFactory) -> None:
+        """Start the engine's process, and create the other queues and the workbench with the saved settings."""
+        self.jobs = RequestQueue(factory, self)
+        # The engine's process takes a moment to start: it does so while the window is built.
+        self.jobs.start(engine)
+        self._side_jobs, modeling_jobs, self._programs = (RequestQueue(factory, self) for _ in range(3))
+        saved = self.saved_settings
+        self.bench = Workbench(self.jobs, self, side=self._side_jobs, modeling_jobs=modeling_jobs, gpu=saved.gpu)
+        for name, pattern in self.bench.patterns.items():
+            self.bench.restore(name, saved.variant(pattern), saved.params(pattern), saved.list_saved_params(pattern))
+
+    def _create_pages(self, drafts: Drafts) -> None:
+        """Create the pages of patterns, of the user's file and of lessons, which share the stack."""
+        bench = self.bench
+        self.pages = Pages(self.stack, bench, self.saved_settings, self.messages)
         self.user_file = UserFile(
-            self.stack,
-            self.bench.sources,
-            lambda: self.bench.side_jobs,
-            self.bench.modeling,
-            self._programs,
-            self.saved_settings,
+            self.stack, bench.sources, lambda: bench.side_jobs, bench.modeling, self._programs, self.saved_settings
         )
-        self.draft_recovery = DraftRecovery(drafts or Drafts(), self.bench, self.pages, self.user_file)
+        self.draft_recovery = DraftRecovery(drafts, bench, self.pages, self.user_file)
         self.teaching = LessonPresenter(
-            self.stack, lambda: self.bench.side_jobs, self.saved_settings, lambda scene: show_scene(self.pages, scene)
+            self.stack, lambda: bench.side_jobs, self.saved_settings, lambda scene: show_scene(self.pages, scene)
         )
-        self.preparation = Preparation(self.pages, self.stack, self.bench, self.teaching.lessons)
+        self.preparation = Preparation(self.pages, self.stack, bench, self.teaching.lessons)
+
+    def _create_lecture_parts(self) -> None:
         self.lecturing = LectureMode(self, self.appearance, self._find_step_tab, self.teaching.pane)
         display = MomentDisplay(self.bench, self.pages, self.lecturing)
         self.sequences = SequencePlayer(self, self.bench, display, self._find_pattern_page, self.messages)
         self.presenter: PresenterWindow | None = None
         """The presenter's window, created on first use."""
-        self.files = Files(
-            self, self.bench, self.saved_settings, self.pages, self.user_file, self.teaching, self.messages,
-            self.sequences,
-        )  # fmt: skip
+
+    def _create_actions(self) -> None:
+        """Create the actions, and the header and the sidebar that offer them."""
+        openers = FileOpeners(self.user_file, self.teaching, self.sequences)
+        self.files = Files(self, self.bench, self.saved_settings, self.pages, openers, self.messages)
         self.running = RunActions(self.bench, self.pages, self.user_file, self.teaching, self.messages)
         self.window_actions = Actions(
-            self,
-            self.saved_settings,
-            self.appearance,
-            self.files,
-            self.user_file,
-            self.pages,
-            self.running,
-            self.lecturing,
-            self.teaching,
-            self.sequences,
+            self, self.files, openers, self.appearance, self.pages, self.running, self.lecturing
         )
         self.header = WindowHeader(self.window_actions.menu)
         self.sidebar = Sidebar(self.bench.patterns)
-        self._lay_out()
-        self._connect_parts()
-        self._connect_work()
-        self._apply_look()
+
+    def _show_saved_state(self, engine: str | ClusterSettings) -> None:
+        """Show the engine, and the GPU, pattern and geometry of the last session."""
         self.header.show_engine(self.engine)
-        if isinstance(engine_setting, ClusterSettings):
-            self.status.show_start(describe_cluster_start(engine_setting))
+        if isinstance(engine, ClusterSettings):
+            self.status.show_start(describe_cluster_start(engine))
         self.header.show_gpu(self.bench.modeling.gpu)
         chosen = self.saved_settings.pattern
         self.pages.show_page(chosen if chosen in self.bench.patterns else self.bench.pattern_name)
