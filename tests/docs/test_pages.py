@@ -10,7 +10,6 @@ import pytest
 from gpu.base.paths import DOCS, ROOT
 from tools import docs_pages
 
-DOCS = DOCS
 INDEX = DOCS / "index.md"
 PAGES = sorted((*DOCS.glob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))))
 
