@@ -30,9 +30,8 @@ from pathlib import Path
 from typing import Any
 
 from gpu.base.paths import DOCS, ROOT
-from tools import lowered_kernels
-from tools.lowered_kernels import CheckedFile
-from tools.public_programs import cuda_samples
+from tools.public_programs import cuda_samples, lowered_kernels
+from tools.public_programs.lowered_kernels import CheckedFile
 
 PAGE = DOCS / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
@@ -545,8 +544,7 @@ def _check_kernels(
     return tables
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run everything, and write the page; return 0 if the shares of correct programs reach their goals."""
+def _create_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.program_check", description="public programs, simulated")
     for name, address in _SOURCES.items():
         parser.add_argument(f"--{name}", metavar="FOLDER", type=Path, help=f"folder of {address}, instead of a clone")
@@ -581,10 +579,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="limit of a CUDA sample, in seconds by the clock (default: %(default)s)",
     )
     parser.add_argument("--kept", metavar="FOLDER", type=Path, help="folder for results; a later run continues from it")
-    options = parser.parse_args(arguments)
-    deadline = time.monotonic() + 60 * options.minutes
-    if options.cuda_samples is not None:
-        return _check_cuda_samples(options.cuda_samples, options.kept, options.limit, deadline)
+    return parser
+
+
+def _check_collections(options: argparse.Namespace, deadline: float) -> ProgramResults:
+    """Run the programs of the collections until a deadline, and lower their kernels."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         tops = {name: _clone_collection(name, getattr(options, name), Path(folder)) for name in _SOURCES}
         kept = SavedResults(options.kept, "programs")
@@ -601,6 +600,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found.left_out = len(sample) - len(found.hecbench)
         if lowered_kernels.has_nvcc() and options.files:
             found.kernels = _check_kernels(tops, options.kept, options.files, pool)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run everything, and write the page; return 0 if the shares of correct programs reach their goals."""
+    options = _create_parser().parse_args(arguments)
+    deadline = time.monotonic() + 60 * options.minutes
+    if options.cuda_samples is not None:
+        return _check_cuda_samples(options.cuda_samples, options.kept, options.limit, deadline)
+    found = _check_collections(options, deadline)
     section = cuda_samples.get_section(PAGE.read_text("utf-8")) if PAGE.is_file() else ""
     page = format_page(found, datetime.date.today().isoformat())
     PAGE.write_text(cuda_samples.replace_section(page, section), "utf-8")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tools import program_check
-from tools.lowered_kernels import CheckedFile
 from tools.program_check import CheckedProgram, ProgramResults, Recipe
+from tools.public_programs.lowered_kernels import CheckedFile
 
 MAKEFILE = """\
 program = main

@@ -112,7 +112,7 @@ def demangle_names(symbols: Sequence[str]) -> dict[str, str]:
 def check_file(file: Path, top: Path, symbols: Sequence[str]) -> CheckedFile:
     """Lower each of nvcc's kernels of a file, in a separate process."""
     names = demangle_names(symbols)
-    command = [sys.executable, "-m", "tools.lowered_kernels", str(file), str(top)]
+    command = [sys.executable, "-m", "tools.public_programs.lowered_kernels", str(file), str(top)]
     process = subprocess.run(
         ["/bin/sh", "-c", f'ulimit -t {_LIMIT_S}; exec "$@"', "sh", *command],
         input=json.dumps(names), capture_output=True, text=True, errors="replace", check=False, cwd=ROOT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools import lowered_kernels
+from tools.public_programs import lowered_kernels
 
 MAKEFILE = "CFLAGS = -Iinclude -I$(CUDA)/include -DTILE=4\nall:\n\tnvcc $(CFLAGS)\n"
 TEXT = """\
