@@ -573,13 +573,10 @@ def _parse_location(text: str) -> tuple[str, int]:
     return module, int(line)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Test the mutants and print a table; return 0 if the tests killed enough of them."""
-    names = [subject.name for subject in SUBJECTS]
+def _create_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "subjects", nargs="*", metavar="SUBJECT", help=f"subjects to test: {', '.join(names)} (default: all)"
-    )
+    names = ", ".join(subject.name for subject in SUBJECTS)
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=f"subjects to test: {names} (default: all)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default: 1)")
     parser.add_argument("--share", type=float, default=1.0, help="factor of the number of mutants (default: 1)")
     parser.add_argument(
@@ -594,44 +591,52 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--jobs", type=int, default=os.cpu_count() or 1, help="number of mutants tested at the same time"
     )
     parser.add_argument("--out", type=Path, help="output file (default: standard output)")
+    return parser
+
+
+def _select_mutants(subject: MutationSubject, root: Path, options: argparse.Namespace) -> list[Mutant]:
+    """Return a sample of a subject's mutants, or all those on the lines that the options name."""
+    if not options.only:
+        return sample_mutants(subject, root, options.seed, options.share)
+    return [each for each in list_subject_mutants(subject, root) if (each.module, each.line) in options.only]
+
+
+def _test_subjects(
+    subjects: Sequence[MutationSubject], folder: Path, options: argparse.Namespace
+) -> tuple[list[tuple[str, Mutant, str]], str]:
+    """Test the mutants of some subjects on copies of the tree; return their verdicts, and a table of them."""
+    original, *trees = (folder / str(number) for number in range(options.jobs + 1))
+    copy_tree(original)
+    explained = parse_explained_mutants((original / EXPLANATIONS_PAGE).read_text("utf-8"))
+    for tree in trees:
+        shutil.copytree(original, tree)
+    verdicts: list[tuple[str, Mutant, str]] = []
+    for subject in subjects:
+        mutants = _select_mutants(subject, original, options)
+        for mutant, outcome in run_mutants(subject, mutants, original, trees) if mutants else ():
+            text = (original / mutant.module).read_text("utf-8")
+            verdict = EQUIVALENT if outcome == SURVIVED and is_explained(mutant, text, explained) else outcome
+            verdicts.append((subject.name, mutant, verdict))
+            change = f"{text[mutant.start : mutant.stop]!r} -> {mutant.replacement!r}"
+            print(f"{len(verdicts):4} {verdict:8} {mutant.module}:{mutant.line} {change}", file=sys.stderr, flush=True)
+    verdicts.sort(key=lambda item: (item[1].module, item[1].start))
+    return verdicts, format_table(verdicts, original)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Test the mutants and print a table; return 0 if the tests killed enough of them."""
+    parser = _create_parser()
     options = parser.parse_args(arguments)
-    if unknown := set(options.subjects) - set(names):
+    if unknown := set(options.subjects) - {subject.name for subject in SUBJECTS}:
         parser.error(f"there is no subject {min(unknown)!r}")
     if not hasattr(os, "fork"):
         parser.error("this tool needs fork(), which this system does not have")
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     for library in _LIBRARIES:
         importlib.import_module(library)
-    verdicts = []
+    subjects = [subject for subject in SUBJECTS if not options.subjects or subject.name in options.subjects]
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        original, *trees = (Path(folder) / str(number) for number in range(options.jobs + 1))
-        copy_tree(original)
-        explained = parse_explained_mutants((original / EXPLANATIONS_PAGE).read_text("utf-8"))
-        for tree in trees:
-            shutil.copytree(original, tree)
-        for subject in SUBJECTS:
-            if options.subjects and subject.name not in options.subjects:
-                continue
-            if options.only:
-                mutants = [
-                    mutant
-                    for mutant in list_subject_mutants(subject, original)
-                    if (mutant.module, mutant.line) in options.only
-                ]
-            else:
-                mutants = sample_mutants(subject, original, options.seed, options.share)
-            if not mutants:
-                continue
-            for mutant, outcome in run_mutants(subject, mutants, original, trees):
-                text = (original / mutant.module).read_text("utf-8")
-                verdict = EQUIVALENT if outcome == SURVIVED and is_explained(mutant, text, explained) else outcome
-                verdicts.append((subject.name, mutant, verdict))
-                change = f"{text[mutant.start : mutant.stop]!r} -> {mutant.replacement!r}"
-                print(
-                    f"{len(verdicts):4} {verdict:8} {mutant.module}:{mutant.line} {change}", file=sys.stderr, flush=True
-                )
-        verdicts.sort(key=lambda item: (item[1].module, item[1].start))
-        table = format_table(verdicts, original)
+        verdicts, table = _test_subjects(subjects, Path(folder), options)
     if options.out:
         options.out.write_text(table, "utf-8")
     else:
