@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from gpu.declaration.pattern import Pattern
 from gpu.messages.modeled_time import name_with_article
-from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.gpus import find_gpu
-from gui.compare_view.sweep import Point, Sweep
+from gui.compare_view.sweep import Point, Sweep, SweepPlan
 from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
 from gui.widgets.basic import button
@@ -61,31 +58,11 @@ class ModeledCurves(QObject):
         accuracy = "" if model is None else f"; {model.accuracy}"
         return f"●  {other_curves}    ○  dotted: modeled for {name_with_article(gpu.name)}{accuracy}"
 
-    def start(
-        self,
-        pattern: Pattern,
-        variants: Sequence[str],
-        sizes: Sequence[int],
-        params: Mapping[str, Any],
-        inputs: Mapping[str, SharedArray],
-    ) -> None:
-        """Start modeling variants.
-
-        Parameters
-        ----------
-        pattern : Pattern
-        variants : sequence of str
-            Variants that call a library are skipped.
-        sizes : sequence of int
-            Values of n, or sides of an image in pixels.
-        params : mapping
-            The other parameters.
-        inputs : mapping
-            Handles of an image; empty for generated inputs.
-        """
+    def start(self, plan: SweepPlan) -> None:
+        """Start modeling the variants of a plan, except those that call a library."""
         self.clear_points()
-        modelable_variants = [variant for variant in variants if not pattern.variant(variant).library]
-        self.sweep.start(pattern, modelable_variants, list(sizes), params, {}, inputs, gpu=self._modeling.gpu)
+        variants = [variant for variant in plan.variants if not plan.pattern.variant(variant).library]
+        self.sweep.start(replace(plan, variants=variants, gpu=self._modeling.gpu))
 
     def clear_points(self) -> None:
         """Stop modeling, and clear the points."""

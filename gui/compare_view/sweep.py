@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -71,6 +71,44 @@ def find_skip_reason(variant: Variant, n: int) -> str:
     return f"skipped above {format_power(MAX_QUADRATIC_SIZE)}: quadratic"
 
 
+@dataclass(frozen=True)
+class SweepPlan:
+    """The variants and sizes of a sweep.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    variants : sequence of str
+    sizes : sequence of int
+        Values of n, or sides of an image in pixels.
+    params : mapping
+        The other parameters.
+    inputs : mapping
+        Handles of an image; empty for generated inputs.
+    sources : mapping
+        Edited kernel sources by file name.
+    counts_only : bool
+        Whether to count instead of measuring.
+    gpu : str
+        The key of a GPU to model instead of measuring; "" to measure.
+    """
+
+    pattern: Pattern
+    variants: Sequence[str]
+    sizes: Sequence[int]
+    params: Mapping[str, Any]
+    inputs: Mapping[str, SharedArray]
+    sources: Mapping[str, str] = field(default_factory=dict)
+    counts_only: bool = False
+    gpu: str = ""
+
+    def find_skipped_variants(self) -> dict[str, str]:
+        """Return the variants that are not modeled at all sizes, with the reasons."""
+        largest = max(self.sizes, default=0)
+        reasons = {variant: find_skip_reason(self.pattern.variant(variant), largest) for variant in self.variants}
+        return {variant: reason for variant, reason in reasons.items() if reason and self.gpu}
+
+
 @dataclass
 class _Runs:
     kernel_ms: list[float] = field(default_factory=list)
@@ -107,65 +145,25 @@ class Sweep(QObject):
         self._channel = channel
         self._jobs = jobs
         self._modeling = modeling
-        self._gpu = ""
         self._request_number = 0
         self._todo: list[tuple[int, str]] = []
         self._runs = _Runs()
-        self._pattern: Pattern | None = None
-        self._params: Mapping[str, Any] = {}
-        self._sources: Mapping[str, str] = {}
-        self._inputs: Mapping[str, SharedArray] = {}
-        self._counts_only = False
+        self._plan: SweepPlan | None = None
 
     @property
     def running(self) -> bool:
         """Whether points are pending."""
         return bool(self._todo)
 
-    def start(
-        self,
-        pattern: Pattern,
-        variants: list[str],
-        sizes: list[int],
-        params: Mapping[str, Any],
-        sources: Mapping[str, str],
-        inputs: Mapping[str, SharedArray],
-        *,
-        counts_only: bool = False,
-        gpu: str = "",
-    ) -> None:
-        """Start a sweep of a pattern's variants.
-
-        Parameters
-        ----------
-        pattern : Pattern
-        variants : list of str
-        sizes : list of int
-            Values of n, or sides of an image in pixels.
-        params : mapping
-            The other parameters.
-        sources : mapping
-            Edited kernel sources by file name.
-        inputs : mapping
-            Handles of an image; empty for generated inputs.
-        counts_only : bool
-            Whether to count instead of measuring.
-        gpu : str
-            The key of a GPU to model instead of measuring; "" to measure.
-        """
+    def start(self, plan: SweepPlan) -> None:
+        """Start a sweep, instead of one that is running."""
         self.stop()
-        self._gpu = gpu
-        self._inputs, self._counts_only = dict(inputs), counts_only
-        self._pattern, self._params, self._sources = pattern, dict(params), dict(sources)
-        skipped = {
-            variant: reason
-            for variant in variants
-            if gpu and (reason := find_skip_reason(pattern.variant(variant), max(sizes, default=0)))
-        }
+        self._plan = plan
+        skipped = plan.find_skipped_variants()
         self._todo = [
             (n, variant)
-            for n in sorted(sizes)
-            for variant in variants
+            for n in sorted(plan.sizes)
+            for variant in plan.variants
             if n <= MAX_QUADRATIC_SIZE or variant not in skipped
         ]
         self._runs = _Runs()
@@ -191,20 +189,21 @@ class Sweep(QObject):
     def _request_next(self) -> None:
         n, variant = self._todo[0]
         self.measurement_started.emit(variant, n)
-        verify, pattern = self._runs.report is None, self._pattern
-        assert pattern is not None
-        params = {**self._params, **pattern.params_for_role(Role.SIZE, n)}
-        side = n if self._inputs else 0
-        if self._gpu:
-            self._request_model(variant, n, params, side)
-        elif self._counts_only:
+        plan = self._plan
+        assert plan is not None
+        params = {**plan.params, **plan.pattern.params_for_role(Role.SIZE, n)}
+        side = n if plan.inputs else 0
+        if plan.gpu:
+            self._model(ModelPattern(plan.pattern.name, variant, plan.gpu, params, plan.inputs, n, plan.sources, side))
+        elif plan.counts_only:
             count = CountPattern(
-                pattern.name, variant, params, self._inputs, n, self._sources, full_input=True, side=side
+                plan.pattern.name, variant, params, plan.inputs, n, plan.sources, full_input=True, side=side
             )
             self._post(count, self._on_counts)
         else:
+            verify = self._runs.report is None
             run = RunPattern(
-                pattern.name, variant, params, self._inputs, n, verify=verify, sources=self._sources, side=side
+                plan.pattern.name, variant, params, plan.inputs, n, verify=verify, sources=plan.sources, side=side
             )
             self._post(run, self._on_run)
 
@@ -229,9 +228,8 @@ class Sweep(QObject):
         posted = time.perf_counter()
         self._jobs.post(self._channel, request, on_result, on_progress)
 
-    def _request_model(self, variant: str, n: int, params: Mapping[str, Any], side: int) -> None:
-        turn, pattern = self._request_number, self._pattern
-        assert pattern is not None
+    def _model(self, request: ModelPattern) -> None:
+        turn, (n, variant) = self._request_number, self._todo[0]
 
         def on_result(model: ModeledTime | Failure) -> None:
             if turn != self._request_number:
@@ -248,7 +246,6 @@ class Sweep(QObject):
             )  # fmt: skip
             self._advance()
 
-        request = ModelPattern(pattern.name, variant, self._gpu, params, self._inputs, n, self._sources, side)
         self._modeling.request_model(self._channel, request, on_result)
 
     def _on_failure(self, failure: Failure) -> None:

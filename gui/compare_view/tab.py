@@ -36,7 +36,7 @@ from gui.compare_view.comparisons import (
 )
 from gui.compare_view.modeled_curves import ModeledCurves
 from gui.compare_view.modeled_views import VIEWS, Modelable, ModeledViews
-from gui.compare_view.sweep import Point, Sweep, find_skip_reason
+from gui.compare_view.sweep import Point, Sweep, SweepPlan, find_skip_reason
 from gui.compare_view.workers import WorkersView
 from gui.editor.sources import KernelSources
 from gui.model.request_queue import RequestQueue
@@ -209,81 +209,84 @@ class CompareTab(QWidget):
         get_current_variant: Callable[[], str],
     ) -> None:
         super().__init__()
+        self._pattern, self._sources, self._jobs, self._modeling = pattern, sources, jobs, modeling
+        self._get_params, self._get_image_inputs = get_params, get_image_inputs
         self._get_current_variant = get_current_variant
-        self._pattern, self._sources, self._get_params, self._get_image_inputs = (
-            pattern,
-            sources,
-            get_params,
-            get_image_inputs,
-        )
         self._simulated = False
         self._device: Device | None = None
-        self._jobs = jobs
         self.points: list[Point] = []
         """The points measured, counted or modeled here."""
         self._reasons: dict[str, str] = {}
         self._cursor_size: int | None = None
-        self._modeling = modeling
-        self.views = Segments((CURVES, *VIEWS, WORKERS), "Compare by")
-        self.views.buttons[WORKERS].hide()
-        self.views.picked.connect(lambda _: self._on_view_changed())
-        self.modeled_views = ModeledViews(modeling)
-        self.modeled_views.results_changed.connect(self._show_modeled)
-        self.modeled_views.busy_changed.connect(lambda _: self._update_button())
-        self.modeled_views.stale.connect(self._remodel)
-        self.workers = WorkersView(jobs)
-        self.workers.busy_changed.connect(lambda _: self._on_workers_busy_changed())
-        self.workers.failed.connect(self.failed)
-        modeling.gpu_changed.connect(self._on_gpu_changed)
-        sources.text_changed.connect(self._on_edit)
-        self.sweep = Sweep(jobs, modeling, self)
-        self.sweep.added.connect(self._add_point)
-        self.sweep.variant_skipped.connect(self._on_variant_skipped)
-        self.sweep.measurement_started.connect(
-            lambda name, n: self.status_label.show_text(f"{pattern.variant(name).title}, n = {format_power(n)}")
-        )
-        self.sweep.ended.connect(self._on_sweep_ended)
-        self.modeled_curves = ModeledCurves(jobs, modeling, self)
-        self.modeled_curves.changed.connect(self._show_modeled_curves)
-        self.modeled_curves.runs_requested.connect(self._update_modeled_curves)
-
-        self.measure_button = button("Measure", "primary", tip="Run every ticked variant at every size (F5)")
-        self.measure_button.clicked.connect(self.toggle)
-        self.largest = QComboBox()
-        self.largest.setAccessibleName("Largest size")
         self._has_matrices = pattern.dimensions == 2
         self._uses_work_unit = self._has_matrices or pattern.presentation.kind in ("image", "bodies")
-        self.quantity = ElidedBox("Quantity", "Plotted quantity")
-        self.quantity.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        self.quantity.setMinimumWidth(110)
         self._records: list[DeviceRecord] = []
         self._record_error = ""
         try:
             self._records = [record for record in read_records() if record.verified_runs(pattern.name)]
         except InputError as error:
             self._record_error = error.message
-        self.curves = ThroughputPlot()
+        self.sweep = Sweep(jobs, modeling, self)
+        self.modeled_curves = ModeledCurves(jobs, modeling, self)
+        self.modeled_views = ModeledViews(modeling)
+        self.workers = WorkersView(jobs)
+        self._create_controls()
         self._offer_comparisons()
-        self.quantity.currentIndexChanged.connect(self._on_quantity_changed)
         self._range = _MEASURED_RANGES["elements"]
         self._offer_sizes()
-        self._units = _WORK_UNITS.get(_find_work_unit(pattern), UNITS)
+        self._edit_timer = create_single_shot_timer(SETTLE_MS, self._remodel, self)
+        self._lay_out()
+        self._connect_controls()
+        self._connect_work()
+        self._on_quantity_changed()
+        if jobs.device is not None:
+            self._on_device(jobs.device)
+
+    def _create_controls(self) -> None:
+        """Create the plot, and the controls for what it shows."""
+        self.views = Segments((CURVES, *VIEWS, WORKERS), "Compare by")
+        self.views.buttons[WORKERS].hide()
+        self.measure_button = button("Measure", "primary", tip="Run every ticked variant at every size (F5)")
+        self.largest = QComboBox()
+        self.largest.setAccessibleName("Largest size")
+        self.quantity = ElidedBox("Quantity", "Plotted quantity")
+        self.quantity.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.quantity.setMinimumWidth(110)
+        self.curves = ThroughputPlot()
+        self._units = _WORK_UNITS.get(_find_work_unit(self._pattern), UNITS)
         self.unit = Segments(self._units, "Unit")
         self.unit.buttons[self._units[1]].setToolTip("Minimum traffic per second of kernel time")
         self.scale = Segments(("log", "linear"), "Scale")
+        self.status_label = ElidedLabel("caption", "Status of the comparison")
+        self.rows = [VariantRow(number, variant) for number, variant in enumerate(self._pattern.variants)]
+
+    def _connect_controls(self) -> None:
+        self.views.picked.connect(lambda _: self._on_view_changed())
+        self.measure_button.clicked.connect(self.toggle)
+        self.quantity.currentIndexChanged.connect(self._on_quantity_changed)
         self.unit.picked.connect(self._show_curves)
         self.scale.picked.connect(self._update_scale)
-        self.status_label = ElidedLabel("caption", "Status of the comparison")
         self.curves.hovered.connect(self._on_size_hovered)
-        self.rows = [VariantRow(number, variant) for number, variant in enumerate(pattern.variants)]
         for each in self.rows:
             each.entered.connect(self.curves.emphasize)
-        self._edit_timer = create_single_shot_timer(SETTLE_MS, self._remodel, self)
-        self._lay_out()
-        self._on_quantity_changed()
-        jobs.ready.connect(self._on_device)
-        if jobs.device is not None:
-            self._on_device(jobs.device)
+
+    def _connect_work(self) -> None:
+        self.sweep.added.connect(self._add_point)
+        self.sweep.variant_skipped.connect(self._on_variant_skipped)
+        self.sweep.measurement_started.connect(
+            lambda name, n: self.status_label.show_text(f"{self._pattern.variant(name).title}, n = {format_power(n)}")
+        )
+        self.sweep.ended.connect(self._on_sweep_ended)
+        self.modeled_curves.changed.connect(self._show_modeled_curves)
+        self.modeled_curves.runs_requested.connect(self._update_modeled_curves)
+        self.modeled_views.results_changed.connect(self._show_modeled)
+        self.modeled_views.busy_changed.connect(lambda _: self._update_button())
+        self.modeled_views.stale.connect(self._remodel)
+        self.workers.busy_changed.connect(lambda _: self._on_workers_busy_changed())
+        self.workers.failed.connect(self.failed)
+        self._modeling.gpu_changed.connect(self._on_gpu_changed)
+        self._sources.text_changed.connect(self._on_edit)
+        self._jobs.ready.connect(self._on_device)
 
     def _lay_out(self) -> None:
         self.card = plot = Card(self._comparison.title, margins=(12, 8, 12, 6))
@@ -384,9 +387,7 @@ class CompareTab(QWidget):
         self._show_curves()
         ticked = [each.name for each in self.rows if each.box.isChecked()]
         counts_only, gpu_key = self._is_counting, self._comparison.modeled
-        self.sweep.start(
-            self._pattern, ticked, self.sizes, params, sources, inputs, counts_only=counts_only, gpu=gpu_key
-        )
+        self.sweep.start(SweepPlan(self._pattern, ticked, self.sizes, params, inputs, sources, counts_only, gpu_key))
         self._update_modeled_curves()
         self._update_button()
 
@@ -447,9 +448,8 @@ class CompareTab(QWidget):
         )
         plotted_variants = {point.variant for point in self._plotted_points} or {each.name for each in self.rows}
         ticked = [each.name for each in self.rows if each.box.isChecked() and each.name in plotted_variants]
-        self.modeled_curves.start(
-            self._pattern, ticked, [n for n in self._plotted_sizes if n <= max_size], params, inputs
-        )
+        sizes = [n for n in self._plotted_sizes if n <= max_size]
+        self.modeled_curves.start(SweepPlan(self._pattern, ticked, sizes, params, inputs))
         self._show_modeled_curves()
 
     def _show_modeled_curves(self) -> None:
