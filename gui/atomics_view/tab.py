@@ -105,12 +105,31 @@ class AtomicsTab(QWidget):
         self._show_times()
 
     def _lay_out(self) -> None:
-        contention = Card("Atomics by address, counted", margins=(12, 8, 12, 8))
-        contention.setToolTip("Exact numbers, counted by the simulator, not measured or modeled")
-        contention.head.addWidget(self.input_label, 1)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(2)
+        self._tables = QVBoxLayout()
+        self._tables.setSpacing(8)
+        # Extra height increases the distance between the variants in both tables.
+        self._tables.addWidget(self._create_count_card(), 7)
+        self._tables.addWidget(self._create_cost_card(), 6)
+        cards = QWidget()
+        self._cards = QBoxLayout(QBoxLayout.Direction.LeftToRight, cards)
+        self._cards.setContentsMargins(0, 0, 0, 0)
+        self._cards.setSpacing(8)
+        self._cards.addLayout(self._tables, 1)
+        self._cards.addWidget(self.lost_updates)
+        # Figures and verdicts keep their size; a window that is too small for them scrolls.
+        self.area = QScrollArea()
+        self.area.setWidgetResizable(True)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area.setWidget(cards)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.area)
+
+    def _create_count_card(self) -> Card:
+        card = Card("Atomics by address, counted", margins=(12, 8, 12, 8))
+        card.setToolTip("Exact numbers, counted by the simulator, not measured or modeled")
+        card.head.addWidget(self.input_label, 1)
+        grid = _create_grid(8)
         for column, (name, meaning) in enumerate(_COUNT_COLUMNS.items(), 2):
             head = label(name, "caption")
             head.setToolTip(meaning)
@@ -126,39 +145,44 @@ class AtomicsTab(QWidget):
                     cell = label("–", "code", name=f"{name}, {variant}, {space} memory")
                     self.count_labels[variant, space, name] = cell
                     grid.addWidget(cell, line, column, Qt.AlignmentFlag.AlignRight)
-        contention.body.addLayout(grid, 1)
+        card.body.addLayout(grid, 1)
+        return card
 
-        cost = Card("Cost of contention", margins=(12, 8, 12, 10))
-        cost.head.addWidget(self.device, 1)
-        settings = QGridLayout()
-        settings.setHorizontalSpacing(16)
-        settings.setVerticalSpacing(2)
-        for column, (text, box) in enumerate(
-            (
-                ("Clock", self.clock),
-                ("Global memory, one way", self.global_latency),
-                ("Shared, one way", self.shared_latency),
-            )
-        ):
+    def _create_cost_card(self) -> Card:
+        card = Card("Cost of contention", margins=(12, 8, 12, 10))
+        card.head.addWidget(self.device, 1)
+        card.body.addLayout(self._create_latency_form())
+        card.body.addWidget(self.rate)
+        card.body.addLayout(self._create_chain_grid())
+        card.body.addLayout(self._create_time_table(), 1)
+        return card
+
+    def _create_latency_form(self) -> QGridLayout:
+        form = _create_grid(16)
+        boxes = {
+            "Clock": self.clock,
+            "Global memory, one way": self.global_latency,
+            "Shared, one way": self.shared_latency,
+        }
+        for column, (text, box) in enumerate(boxes.items()):
             heading = label(text, "caption")
             heading.setBuddy(box)
-            settings.addWidget(heading, 0, column)
-            settings.addWidget(box, 1, column)
-        settings.setColumnStretch(3, 1)
-        cost.body.addLayout(settings)
-        cost.body.addWidget(self.rate)
-        chain = QGridLayout()
-        chain.setHorizontalSpacing(8)
-        chain.setVerticalSpacing(2)
+            form.addWidget(heading, 0, column)
+            form.addWidget(box, 1, column)
+        form.setColumnStretch(len(boxes), 1)
+        return form
+
+    def _create_chain_grid(self) -> QGridLayout:
+        grid = _create_grid(8)
         for number, (figure, description) in enumerate(self.chain):
             column, line = divmod(number, 3)
-            chain.addWidget(figure, line, 2 * column, Qt.AlignmentFlag.AlignRight)
-            chain.addWidget(description, line, 2 * column + 1)
-            chain.setColumnStretch(2 * column + 1, 1)
-        cost.body.addLayout(chain)
-        table = QGridLayout()
-        table.setHorizontalSpacing(14)
-        table.setVerticalSpacing(2)
+            grid.addWidget(figure, line, 2 * column, Qt.AlignmentFlag.AlignRight)
+            grid.addWidget(description, line, 2 * column + 1)
+            grid.setColumnStretch(2 * column + 1, 1)
+        return grid
+
+    def _create_time_table(self) -> QGridLayout:
+        table = _create_grid(14)
         for column, name in enumerate(_TIME_COLUMNS, 1):
             head = self.time_kind_label if name == "measured" else label(name, "caption")
             if name == "textbook":
@@ -172,27 +196,7 @@ class AtomicsTab(QWidget):
                 cell = label("–", "code", name=f"{name}, {variant}")
                 self.time_labels[variant, name] = cell
                 table.addWidget(cell, line, column, Qt.AlignmentFlag.AlignRight)
-        cost.body.addLayout(table, 1)
-
-        self._tables = QVBoxLayout()
-        self._tables.setSpacing(8)
-        # Extra height increases the distance between the variants in both tables.
-        self._tables.addWidget(contention, 7)
-        self._tables.addWidget(cost, 6)
-        cards = QWidget()
-        self._cards = QBoxLayout(QBoxLayout.Direction.LeftToRight, cards)
-        self._cards.setContentsMargins(0, 0, 0, 0)
-        self._cards.setSpacing(8)
-        self._cards.addLayout(self._tables, 1)
-        self._cards.addWidget(self.lost_updates)
-        # Figures and verdicts keep their size; a window that is too small for them scrolls.
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setWidget(cards)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.area)
+        return table
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -352,6 +356,14 @@ def _list_counts(contended: ContentionCounts) -> tuple[int, ...]:
 
 def _format_milliseconds(value: float) -> str:
     return f"{value * 1e3:.3g} µs" if value < 0.1 else f"{format_figure(value)} ms"
+
+
+def _create_grid(gap: int) -> QGridLayout:
+    """Return a grid with a horizontal gap in pixels between its columns."""
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(gap)
+    grid.setVerticalSpacing(2)
+    return grid
 
 
 def _create_number_box(unit: str, value: float, low: float, high: float, step: float, name: str) -> QDoubleSpinBox:
