@@ -32,6 +32,49 @@ MAX_PREVIEW_ELEMENTS = 2**16
 _PLOT, _VALUE, _PIECES = range(3)
 
 
+class SingleResult(QWidget):
+    """The page of a result that is one value: the value, the reference result, and the partial results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.value_label = label("–", "huge", name="Result")
+        self.value_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.reference_label = label("", "muted", name="Reference result")
+        self.overflow_label = label(
+            "wrapped around modulo 2³²: the exact result exceeds int32", "muted", wrap=True, name="Overflow"
+        )
+        self.overflow_label.hide()
+        for each in (self.value_label, self.reference_label, self.overflow_label):
+            each.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.writer_button = button(
+            "Which thread?", "flat", tip="Show the thread that wrote the result", name="Which thread wrote it"
+        )
+        self.partials = PartialsTree()
+        self.partials.hide()
+        reference = row(0, self.reference_label, self.writer_button, 0)
+        layout = column(0, self.value_label, self.overflow_label, reference, self.partials, 0)
+        layout.setStretchFactor(self.partials, 6)
+        self.setLayout(layout)
+
+    def show_outcome(self, outcome: FinishedRun, result: Array) -> None:
+        """Show a run whose result is an array with one element."""
+        self.value_label.setText(_format_full_precision(result[0].item()))
+        reference = outcome.arrays.get("reference")
+        deviation = outcome.report.deviation
+        if reference is None or deviation is None:
+            self.reference_label.setText("")
+        elif deviation.max_abs == 0:
+            self.reference_label.setText("equals the reference result")
+        else:
+            relative = f" (relative {deviation.max_rel:.1e})" if np.isfinite(deviation.max_rel) else ""
+            text = _format_full_precision(reference[0, 0].item())
+            self.reference_label.setText(f"reference {text}, difference {format_figure(deviation.max_abs)}{relative}")
+        self.overflow_label.setVisible(bool(outcome.arrays.get("wrapped", False)))
+        rows = _collect_partial_results(outcome.arrays)
+        self.partials.show_rows(rows)
+        self.partials.setVisible(bool(rows))
+
+
 class ArrayView(RunView):
     """The Run tab of a pattern that turns an array into an array, or into one value.
 
@@ -50,40 +93,14 @@ class ArrayView(RunView):
         self.before, self.after = ArrayPlot("Input"), ArrayPlot("Result")
         self.error = ArrayPlot("Error against the reference", "error")
         self.error.hide()
-        self.value_label = label("–", "huge", name="Result")
-        self.value_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.value_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.reference_label = label("", "muted", name="Reference result")
-        self.reference_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.overflow_label = label(
-            "wrapped around modulo 2³²: the exact result exceeds int32", "muted", wrap=True, name="Overflow"
-        )
-        self.overflow_label.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.overflow_label.hide()
-        self.writer_button = button(
-            "Which thread?", "flat", tip="Show the thread that wrote the result", name="Which thread wrote it"
-        )
+        self.single_result = SingleResult()
         # The card opens over the input, so that the value stays visible.
-        self.writer_button.clicked.connect(
+        self.single_result.writer_button.clicked.connect(
             lambda: self._request_writer(0, self.before.mapToGlobal(self.before.rect().center()))
         )
-        self.partials = PartialsTree()
-        self.partials.hide()
-        value_page = QWidget()
-        value_column = column(
-            0,
-            self.value_label,
-            self.overflow_label,
-            row(0, self.reference_label, self.writer_button, 0),
-            self.partials,
-            0,
-        )
-        value_column.setStretchFactor(self.partials, 6)
-        value_page.setLayout(value_column)
         self.pieces = PiecesBar()
         self.passes = PassesBar()
         self.passes.hide()
-        self.passes.pass_selected.connect(self._show_pass)
         self._frames: Array = np.empty((0, 0))
         self._outcome: FinishedRun | None = None
         self._input_caption, self._result_caption = (
@@ -95,16 +112,16 @@ class ArrayView(RunView):
         self._has_histogram: tuple[bool, ...] = (False, False)
         for each in (*self.bars, *self.excerpts):
             each.hide()
+        self._lay_out()
+        self._connect_parts()
+
+    def _lay_out(self) -> None:
         input_plot, result_plot = (
             _create_plot_row(plot, bar) for plot, bar in zip((self.before, self.after), self.bars, strict=True)
         )
         self.result_stack = QStackedWidget()
-        for page in (result_plot, value_page, self.pieces):
+        for page in (result_plot, self.single_result, self.pieces):
             self.result_stack.addWidget(page)
-        self.after.picked.connect(lambda index: self._request_writer(index, self.after.find_cursor_position()))
-        self.excerpts[1].picked.connect(
-            lambda index: self._request_writer(index, self.excerpts[1].find_cell_position(index))
-        )
         self.splitter = split(Qt.Orientation.Vertical)
         for title, contents, about in (
             ("Input", (input_plot, self.excerpts[0]), self._input_caption),
@@ -118,6 +135,13 @@ class ArrayView(RunView):
             self.splitter.addWidget(card)
         self.splitter.setSizes([look().px(150), look().px(230)])
         self.setLayout(column(self.splitter))
+
+    def _connect_parts(self) -> None:
+        self.passes.pass_selected.connect(self._show_pass)
+        self.after.picked.connect(lambda index: self._request_writer(index, self.after.find_cursor_position()))
+        self.excerpts[1].picked.connect(
+            lambda index: self._request_writer(index, self.excerpts[1].find_cell_position(index))
+        )
         for plot in self._plots:
             plot.hovered.connect(self._show_element)
             plot.range_changed.connect(lambda first, last, plot=plot: self._align(plot, first, last))
@@ -156,7 +180,8 @@ class ArrayView(RunView):
         preset = find_preset(self._pattern, params)
         pieces = preset.lengths if preset is not None else None
         if result.shape == (1,) and self._presentation.is_single_value:
-            self._show_value(outcome)
+            self.single_result.show_outcome(outcome, result)
+            self.result_stack.setCurrentIndex(_VALUE)
         elif pieces is not None and arrays["input"].shape[1] == elements == result.size:
             self.pieces.show_pieces(pieces, arrays["input"][0], np.asarray(result))
             self.result_stack.setCurrentIndex(_PIECES)
@@ -226,24 +251,6 @@ class ArrayView(RunView):
         if outcome is not None and index < outcome.arrays[name].size:
             title = "Result" if self.result_stack.currentIndex() == _VALUE else f"Element {format_count(index)}"
             self.element_selected.emit(PointedElement(name, (index,), title), position)
-
-    def _show_value(self, outcome: FinishedRun) -> None:
-        self.value_label.setText(_format_full_precision(outcome.arrays[self._pattern.result][0].item()))
-        reference = outcome.arrays.get("reference")
-        deviation = outcome.report.deviation
-        if reference is None or deviation is None:
-            self.reference_label.setText("")
-        elif deviation.max_abs == 0:
-            self.reference_label.setText("equals the reference result")
-        else:
-            relative = f" (relative {deviation.max_rel:.1e})" if np.isfinite(deviation.max_rel) else ""
-            text = _format_full_precision(reference[0, 0].item())
-            self.reference_label.setText(f"reference {text}, difference {format_figure(deviation.max_abs)}{relative}")
-        self.overflow_label.setVisible(bool(outcome.arrays.get("wrapped", False)))
-        rows = _collect_partial_results(outcome.arrays)
-        self.partials.show_rows(rows)
-        self.partials.setVisible(bool(rows))
-        self.result_stack.setCurrentIndex(_VALUE)
 
     def _show_error(self, outcome: FinishedRun, elements: int) -> None:
         """Plot the error below the result; a run that was not verified leaves the plot unchanged."""

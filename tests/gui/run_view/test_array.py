@@ -45,16 +45,16 @@ def test_the_result_of_a_reduction_is_shown_as_a_number(qtbot, reducing):
     view = reducing.page.view
     reducing.page.form.change_values(input="ramp", n=5, operator="sum")
     wait_until_idle(qtbot, reducing)
-    assert view.value_label.text() == "10"
-    assert view.result_stack.currentWidget().isAncestorOf(view.value_label)
+    assert view.single_result.value_label.text() == "10"
+    assert view.result_stack.currentWidget().isAncestorOf(view.single_result.value_label)
     assert view._input_caption.toolTip() == "5 × int32, ramp"
     assert view._result_caption.toolTip() == "sum, neighbored"
     reducing.page.form.change_values(operator="max", n=2**31 // 1000, input="random")
     wait_until_idle(qtbot, reducing)
-    assert view.value_label.text() == str(int(reducing.bench.outcomes["reduction"].arrays["result"][0]))
+    assert view.single_result.value_label.text() == str(int(reducing.bench.outcomes["reduction"].arrays["result"][0]))
     reducing.page.form.change_values(n=0, operator="sum", input="ramp")
     wait_until_idle(qtbot, reducing)
-    assert view.value_label.text() == "0"
+    assert view.single_result.value_label.text() == "0"
     assert view._input_caption.toolTip() == "0 × int32, ramp"
 
 
@@ -68,7 +68,7 @@ def test_a_result_that_wrapped_around_says_so_beside_the_number(qtbot, reducing)
     ):
         reducing.page.form.change_values(input="ramp", n=n, operator=operator)
         wait_until_idle(qtbot, reducing)
-        assert view.overflow_label.isVisible() == wraps, (n, operator)
+        assert view.single_result.overflow_label.isVisible() == wraps, (n, operator)
 
 
 def test_few_elements_are_bars_from_zero_and_many_are_bands(qtbot):
@@ -93,31 +93,31 @@ def test_a_file_of_numbers_is_opened_where_arrays_are_shown(qtbot, reducing, tmp
     reducing.files.choose_and_open()
     qtbot.waitUntil(lambda: reducing.bench.values is not None)
     wait_until_idle(qtbot, reducing)
-    assert reducing.page.view.value_label.text() == "8"
+    assert reducing.page.view.single_result.value_label.text() == "8"
     assert reducing.page.form.values["input"] == "file"
     assert not reducing.page.form.fields["n"].isVisible()
     run = reducing.host.runs("reduction")[-1]
     assert run.inputs["values"].open().tolist() == [3.0, 5.0]
     reducing.page.form.change_values(input="ones", n=4)
     wait_until_idle(qtbot, reducing)
-    assert reducing.page.view.value_label.text() == "4"
+    assert reducing.page.view.single_result.value_label.text() == "4"
     assert reducing.host.runs("reduction")[-1].inputs == {}
 
 
 def test_a_file_that_cannot_be_read_changes_nothing(qtbot, reducing, tmp_path):
-    shown, settings = reducing.page.view.value_label.text(), dict(reducing.page.form.values)
+    shown, settings = reducing.page.view.single_result.value_label.text(), dict(reducing.page.form.values)
     reducing.files.open_file(tmp_path / "nowhere.csv")
     qtbot.waitUntil(lambda: "There is no file" in reducing.banner.message.text())
     wait_until_idle(qtbot, reducing)
-    assert reducing.page.view.value_label.text() == shown
+    assert reducing.page.view.single_result.value_label.text() == shown
     assert reducing.page.form.values == settings
 
 
 def test_file_without_a_file_is_told_and_the_last_result_stays(qtbot, reducing):
-    shown = reducing.page.view.value_label.text()
+    shown = reducing.page.view.single_result.value_label.text()
     reducing.page.form.change_values(input="file")
     qtbot.waitUntil(lambda: "No file of numbers is open" in reducing.banner.message.text())
-    assert reducing.page.view.value_label.text() == shown
+    assert reducing.page.view.single_result.value_label.text() == shown
 
 
 def test_a_file_of_last_time_is_not_asked_for_again(qtbot, reducing, make_window, tmp_path):
@@ -484,13 +484,13 @@ def test_a_value_says_what_a_cpu_makes_of_pieces_where_no_partial_results_are_ke
     view = reducing.page.view
     reducing.page.form.change_values(input="ramp", n=160, operator="sum", dtype="int32")
     wait_until_idle(qtbot, reducing)
-    (row,) = view.partials.rows
-    assert view.partials.isVisible()
+    (row,) = view.single_result.partials.rows
+    assert view.single_result.partials.isVisible()
     assert row.outline[0].tolist() == [sum(range(10 * piece, 10 * piece + 10)) for piece in range(16)]
-    assert "computed on the CPU" in view.partials.accessibleDescription()
+    assert "computed on the CPU" in view.single_result.partials.accessibleDescription()
     reducing.page.form.change_values(n=5)
     wait_until_idle(qtbot, reducing)
-    assert not view.partials.isVisible()
+    assert not view.single_result.partials.isVisible()
 
 
 def test_a_value_shows_the_partial_results_of_its_launches(qtbot, reducing):
@@ -509,14 +509,14 @@ def test_a_value_shows_the_partial_results_of_its_launches(qtbot, reducing):
     host._run_array = with_partials
     reducing.run()
     wait_until_idle(qtbot, reducing)
-    first, second = view.partials.rows
+    first, second = view.single_result.partials.rows
     assert (first.count, second.count) == (40, 3)
-    assert "CPU" not in view.partials.accessibleDescription()
-    (top, _), (bottom, _) = view.partials._compute_areas()
-    assert view.partials.describe_position(top.center()) == "[1]: 1600"
-    assert view.partials.describe_position(bottom.topLeft() + QPointF(1, 1)) == "[0]: 100"
-    assert view.partials.describe_position(QPointF(1, 1)) == ""
-    assert not view.partials.grab().isNull()
+    assert "CPU" not in view.single_result.partials.accessibleDescription()
+    (top, _), (bottom, _) = view.single_result.partials._compute_areas()
+    assert view.single_result.partials.describe_position(top.center()) == "[1]: 1600"
+    assert view.single_result.partials.describe_position(bottom.topLeft() + QPointF(1, 1)) == "[0]: 100"
+    assert view.single_result.partials.describe_position(QPointF(1, 1)) == ""
+    assert not view.single_result.partials.grab().isNull()
 
 
 @pytest.mark.parametrize(

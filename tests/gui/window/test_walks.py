@@ -90,7 +90,7 @@ def test_the_idle_lanes_of_a_reduction_are_those_of_the_text(walk):
     assert seen[:3] == ["1/2", "3/4", "7/8"]
     walk.press(Key.Key_F2)
     walk.select_example("3 1 7 0 4 1 6 3")
-    assert walk.page.view.value_label.text() == "25"
+    assert walk.page.view.single_result.value_label.text() == "25"
     # The next rung, beside it on the same numbers.
     walk.record_steps()
     walk.click(walk.step_tab.panes.kinds.buttons["Side by side"])

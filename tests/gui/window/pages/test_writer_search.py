@@ -153,7 +153,7 @@ def test_bars_elements_and_values_have_their_threads(qtbot, window, pattern, var
     # Where elements are narrower than pixels it is the one that is read that counts.
     if pattern == "reduction":
         read = ()
-        qtbot.mouseClick(view.writer_button, Qt.MouseButton.LeftButton)
+        qtbot.mouseClick(view.single_result.writer_button, Qt.MouseButton.LeftButton)
     elif pattern in ("softmax", "matmul"):
         pane = view.cards["Softmax" if pattern == "softmax" else "C"].pane
         click_pixel(qtbot, pane, 34, 12)
