@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.base.errors import InputError
 from gpu.messages.events import Failure
@@ -27,7 +27,7 @@ from gui.user_kernel.contenders import map_launches_by_threads
 from gui.user_kernel.launch_form import LaunchForm
 from gui.user_kernel.results import ResultsCard
 from gui.user_kernel.steppable_kernel import create_kernel_steppable
-from gui.widgets.basic import Card, Ground, button, column, row, split
+from gui.widgets.basic import Card, Ground, button, column, create_tab_bar, row, split
 
 _RUN, _DESCRIBE = "own run", "own kernels"
 
@@ -68,29 +68,30 @@ class UserKernelPage(Ground):
         super().__init__()
         self.path = path
         self.file = str(path)
-        self._jobs = jobs
+        self.sources, self._jobs, self._modeling = sources, jobs, modeling
         self.status_text = ""
         """How the file can be used, for the status line; "" while that is unknown."""
         self._running: KernelLaunch | None = None
         self._closed = False
         self.document = sources.document(self.file)
-        self.sources = sources
         self.form = LaunchForm(path.parent, options)
-        self.form.options_changed.connect(self.options_changed)
         self.results = ResultsCard()
         self.modeled_card = ModeledCard()
-        self._modeling = modeling
         self.model_follower = ModelFollower(modeling, self._build_model_request, lambda: self.busy, self)
         self.source = SourcePane(sources)
-        self.source.exited.connect(self.setFocus)
         timed = TimelineSubject(modeling, self._build_timeline_request, self._list_block_sizes)
         self.step = StepTab(create_kernel_steppable(path, "", self.build_launch), sources, jobs, timed)
         self.compare = UserCompareTab(jobs, self.build_launch, lambda: self.form.kernels, modeling)
-        self.tabs = QTabBar()
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
-        self.tabs.setUsesScrollButtons(False)
-        self.tabs.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.program_button = button("Whole program", "flat", tip="Run the whole file: its main, with all launches")
+        self._lay_out()
+        self.program_button.setVisible(has_main(self.document.text))
+        self._connect_parts()
+        self.source.show_kernel(self.file, "")
+        self._follow_model()
+        self.request_kernels()
+
+    def _lay_out(self) -> None:
+        self.tabs = create_tab_bar()
         self.corner = QStackedWidget()
         self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.stack = QStackedWidget()
@@ -104,32 +105,35 @@ class UserKernelPage(Ground):
             holder = QWidget()
             holder.setLayout(row(0, corner) if corner is not None else row(0))
             self.corner.addWidget(holder)
-        self.tabs.currentChanged.connect(self._show_tab)
-        self.program_button = button("Whole program", "flat", tip="Run the whole file: its main, with all launches")
-        self.program_button.clicked.connect(self.program_requested)
-        self.program_button.setVisible(has_main(self.document.text))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
         layout.setSpacing(8)
         layout.addLayout(row(self.tabs, self.corner, self.program_button))
         layout.addWidget(self.stack, 1)
+
+    def _connect_parts(self) -> None:
+        self.tabs.currentChanged.connect(self._show_tab)
+        self.program_button.clicked.connect(self.program_requested)
+        self.form.options_changed.connect(self.options_changed)
         self.form.kernel_requested.connect(self.request_kernels)
         self.document.settled.connect(self.request_kernels)
+        self.source.exited.connect(self.setFocus)
         self.step.failed.connect(self.failed)
         self.compare.failed.connect(self.failed)
         self.compare.busy_changed.connect(lambda _: self.busy_changed.emit(self.busy))
         self.results.line_requested.connect(self.source.code.go_to_line)
-        self.source.show_kernel(self.file, "")
+
+    def _follow_model(self) -> None:
+        """Show the modeled time of the launch, and update it after each change."""
         self.model_follower.changed.connect(self.modeled_card.show_model)
         self.model_follower.changed.connect(
             lambda found: self.source.show_machine_code(find_line_code(found, self.path.name))
         )
-        self.modeled_card.show_gpu(modeling.gpu)
+        self.modeled_card.show_gpu(self._modeling.gpu)
         self.modeled_card.show_model(None)
-        modeling.gpu_changed.connect(self.modeled_card.show_gpu)
+        self._modeling.gpu_changed.connect(self.modeled_card.show_gpu)
         for changed in (self.modeled_card.became_visible, self.form.changed, self.document.contentsChange):
             changed.connect(self.model_follower.update_model)
-        self.request_kernels()
 
     def _list_block_sizes(self) -> tuple[list[int], int]:
         """Return the possible threads per block, in whole warps, and the current number; ([], 0) if unknown."""

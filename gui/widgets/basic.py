@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
     QSplitter,
     QStyle,
     QStyleOptionButton,
+    QTabBar,
     QVBoxLayout,
     QWidget,
 )
@@ -143,6 +144,16 @@ def _fill(layout: QBoxLayout, items: tuple[QWidget | QLayout | int, ...], spacin
             layout.addSpacing(item)
         else:
             layout.addStretch(1)
+
+
+def create_tab_bar() -> QTabBar:
+    """Return a tab bar of a page, as wide as its tabs."""
+    tabs = QTabBar()
+    tabs.setExpanding(False)
+    tabs.setDrawBase(False)
+    tabs.setUsesScrollButtons(False)
+    tabs.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+    return tabs
 
 
 def split(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QLineEdit, QSizePolicy, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.base.errors import InputError
 from gpu.declaration.pattern import Progress
@@ -27,7 +27,7 @@ from gui.user_kernel.launch_form import OPTIONS_EXAMPLE, OPTIONS_TIP
 from gui.user_kernel.program.launches import LaunchTable, format_extents
 from gui.user_kernel.program.results import ProgramResults
 from gui.user_kernel.saved_recording import RecordedStepTab
-from gui.widgets.basic import Card, ElidedLabel, Ground, button, column, format_count, label, row, split
+from gui.widgets.basic import Card, ElidedLabel, Ground, button, column, create_tab_bar, format_count, label, row, split
 
 _RUN = "program"
 _HOST_CODE_WARNING = (
@@ -114,42 +114,10 @@ class ProgramPage(Ground):
         self.step_button.setEnabled(False)
 
     def _lay_out(self) -> None:
-        self.arguments.setAccessibleName("Arguments")
-        self.arguments.setPlaceholderText("as in a shell")
-        bar = Card("Program", margins=(12, 8, 12, 8))
-        bar.title.setText("Arguments")
-        bar.head.addWidget(self.arguments, 1)
-        self.options.setAccessibleName("Compiler options")
-        self.options.setPlaceholderText(OPTIONS_EXAMPLE)
-        self.options.setToolTip(OPTIONS_TIP)
-        self.options_heading = label("Compiler", "caption", name="Heading of the compiler options")
-        self.options_heading.setBuddy(self.options)
-        bar.head.addWidget(self.options_heading)
-        bar.head.addWidget(self.options, 1)
-        for each in (self.options_heading, self.options):
-            each.setVisible(self.path.suffix.lower() != SCRIPT_SUFFIX)
-        self.single_kernel_button = button(
-            "One kernel", "flat", tip="Launch one kernel of this file with your own arguments"
-        )
-        self.single_kernel_button.clicked.connect(self.kernels_requested)
-        self.single_kernel_button.setVisible(self.path.suffix.lower() != SCRIPT_SUFFIX)
-        listed = Card("Launches", margins=(1, 8, 1, 1))
-        listed.head.setContentsMargins(12, 0, 8, 0)
-        self.count = label("", "caption", name="Number of launches")
-        listed.head.addWidget(self.count)
-        self.device = ElidedLabel("caption", "Device of the program")
-        listed.head.addWidget(self.device, 1)
-        listed.head.addWidget(self.step_button)
-        self.hint = label(_HINT, "muted", wrap=True, name="Hint")
-        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.hint.setMargin(look().px(16))
-        self.launches_stack = QStackedWidget()
-        self.launches_stack.addWidget(self.hint)
-        self.launches_stack.addWidget(self.launches)
-        listed.body.addWidget(self.launches_stack, 1)
+        listed = self._create_launches_card()
         upper = split(Qt.Orientation.Vertical, listed, self.results, sizes=(look().px(250), look().px(250)))
         left, right = QWidget(), QWidget()
-        left.setLayout(column(bar, upper))
+        left.setLayout(column(self._create_arguments_card(), upper))
         right.setLayout(column(self.source))
         self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(660), look().px(450)))
         self._no_step = label("Run the program (F5), then double-click one of its launches.", "muted", name="Hint")
@@ -159,11 +127,49 @@ class ProgramPage(Ground):
         self.stack = QStackedWidget()
         self.stack.addWidget(self.splitter)
         self.stack.addWidget(self._step_stack)
-        self.tabs = QTabBar()
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
-        self.tabs.setUsesScrollButtons(False)
-        self.tabs.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(8)
+        layout.addLayout(self._create_tab_row())
+        layout.addWidget(self.stack, 1)
+
+    def _create_arguments_card(self) -> Card:
+        self.arguments.setAccessibleName("Arguments")
+        self.arguments.setPlaceholderText("as in a shell")
+        card = Card("Program", margins=(12, 8, 12, 8))
+        card.title.setText("Arguments")
+        card.head.addWidget(self.arguments, 1)
+        self.options.setAccessibleName("Compiler options")
+        self.options.setPlaceholderText(OPTIONS_EXAMPLE)
+        self.options.setToolTip(OPTIONS_TIP)
+        self.options_heading = label("Compiler", "caption", name="Heading of the compiler options")
+        self.options_heading.setBuddy(self.options)
+        card.head.addWidget(self.options_heading)
+        card.head.addWidget(self.options, 1)
+        for each in (self.options_heading, self.options):
+            each.setVisible(not self._is_script)
+        return card
+
+    def _create_launches_card(self) -> Card:
+        card = Card("Launches", margins=(1, 8, 1, 1))
+        card.head.setContentsMargins(12, 0, 8, 0)
+        self.count = label("", "caption", name="Number of launches")
+        card.head.addWidget(self.count)
+        self.device = ElidedLabel("caption", "Device of the program")
+        card.head.addWidget(self.device, 1)
+        card.head.addWidget(self.step_button)
+        self.hint = label(_HINT, "muted", wrap=True, name="Hint")
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.hint.setMargin(look().px(16))
+        self.launches_stack = QStackedWidget()
+        self.launches_stack.addWidget(self.hint)
+        self.launches_stack.addWidget(self.launches)
+        card.body.addWidget(self.launches_stack, 1)
+        return card
+
+    def _create_tab_row(self) -> QHBoxLayout:
+        """Return the tabs, the controls of the stepped launch, and the button for a single kernel."""
+        self.tabs = create_tab_bar()
         for title in ("Run", "Step"):
             self.tabs.addTab(title)
         self.tabs.currentChanged.connect(self._show_tab)
@@ -177,15 +183,20 @@ class ProgramPage(Ground):
         corner.setStretchFactor(self.launch_label, 1)
         self._corner.setLayout(corner)
         self._corner.hide()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(8)
-        head = row(self.tabs)
-        head.addWidget(self._corner, 1)
-        head.addStretch(0)
-        head.addWidget(self.single_kernel_button)
-        layout.addLayout(head)
-        layout.addWidget(self.stack, 1)
+        self.single_kernel_button = button(
+            "One kernel", "flat", tip="Launch one kernel of this file with your own arguments"
+        )
+        self.single_kernel_button.clicked.connect(self.kernels_requested)
+        self.single_kernel_button.setHidden(self._is_script)
+        line = row(self.tabs)
+        line.addWidget(self._corner, 1)
+        line.addStretch(0)
+        line.addWidget(self.single_kernel_button)
+        return line
+
+    @property
+    def _is_script(self) -> bool:
+        return self.path.suffix.lower() == SCRIPT_SUFFIX
 
     @property
     def step(self) -> RecordedStepTab:
@@ -218,7 +229,7 @@ class ProgramPage(Ground):
             self._fail(error.message, error.advice)
             return
         if not self.is_trusted:
-            kind = "script" if self.path.suffix.lower() == SCRIPT_SUFFIX else "program"
+            kind = "script" if self._is_script else "program"
             self.confirmation_requested.emit(f"Run the {kind} {self.path.name}?", _HOST_CODE_WARNING)
             return
         self.stop()

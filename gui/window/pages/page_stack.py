@@ -186,7 +186,6 @@ class Pages(QObject):
             bench.jobs,
             TimelineSubject(bench.modeling, bench.build_timeline_request, bench.block_sizes),
             lambda: {} if bench.image is None else bench.image.inputs,
-            bench.modeling,
         )
         page.measuring_tabs_created.connect(lambda: self._connect_measuring_tabs(page))
         page.params_changed.connect(bench.choose_params)

@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import (
-    QFrame,
-    QLabel,
-    QSizePolicy,
-    QStackedWidget,
-    QTabBar,
-    QVBoxLayout,
-    QWidget,
-)
+from PyQt6.QtWidgets import QFrame, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
@@ -33,7 +25,6 @@ from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.model.request_queue import RequestQueue
-from gui.model.time_modeler import TimeModeler
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
 from gui.run_view.cards.devices_card import DevicesCard
@@ -44,7 +35,18 @@ from gui.step_view.machines.view import MachinesView
 from gui.step_view.recording.steppable import make_variant_steppable
 from gui.step_view.tab import StepTab
 from gui.step_view.warps.timeline_requests import TimelineSubject
-from gui.widgets.basic import Card, Ground, Segments, format_count, format_figure, label, row, set_role, split
+from gui.widgets.basic import (
+    Card,
+    Ground,
+    Segments,
+    create_tab_bar,
+    format_count,
+    format_figure,
+    label,
+    row,
+    set_role,
+    split,
+)
 from gui.widgets.folding import FoldingForm
 from gui.widgets.forms import ParameterForm
 from gui.widgets.scroll_column import ScrollColumn
@@ -129,11 +131,9 @@ class PatternPage(Ground):
     engine : RequestQueue
         The queue of the selected engine; the Compare tab measures on it.
     timed : TimelineSubject
-        Supplies the Step tab's timeline.
+        Supplies the Step tab's timeline; its TimeModeler also predicts the variants' times on a GPU.
     image : callable
         Returns the inputs of the open image; empty without one.
-    modeling : TimeModeler
-        Predicts the variants' times on a GPU.
     """
 
     params_changed = pyqtSignal(dict)
@@ -150,63 +150,68 @@ class PatternPage(Ground):
         engine: RequestQueue,
         timed: TimelineSubject,
         image: Callable[[], Mapping[str, SharedArray]],
-        modeling: TimeModeler,
     ) -> None:
         super().__init__()
-        self.pattern = pattern
-        self._settings = settings
+        self.pattern, self._settings = pattern, settings
+        self._sources, self._jobs, self._engine, self._image = sources, jobs, engine, image
+        self._modeling = timed.modeling
         self._last_run: FinishedRun | None = None
-        self.form = ParameterForm(list_form_parameters(pattern))
-        self._fill_form(settings.params)
-        self.caution = Caution()
-        self.view = create_view(pattern, self.form, engine)
-        self.source = SourcePane(sources)
-        self.source.exited.connect(self.setFocus)
-        self.numbers = NumbersCard()
-        self.numbers.larger_size_requested.connect(self._run_larger)
-        self.devices: DevicesCard | None = None
-        """The summary of a distributed run; created by the first one."""
-        self.machines: MachinesView | None = None
-        """The tasks and workers of that run."""
-        self.modeled_card = ModeledCard()
-        self.tabs = QTabBar()
-        self.tabs.setExpanding(False)
-        self.tabs.setDrawBase(False)
-        self.tabs.setUsesScrollButtons(False)
-        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
-        self.tabs.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.corner = QStackedWidget()
-        self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
-        self.stack = QStackedWidget()
-        self.tabs.currentChanged.connect(self._on_tab_changed)
-        self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
-        self.examples = Examples(pattern)
-        self.examples.preset_selected.connect(self.show_example)
-        self.side_choice = Segments(("Plots", "Kernel"), "Side panel")
-        self.add_tab("Run", self._create_run_tab(), self._create_corner())
         self.variant = pattern.variant(settings.variant)
         """The variant shown."""
+        self.form = ParameterForm(list_form_parameters(pattern))
+        self._fill_form(settings.params)
+        self.view = create_view(pattern, self.form, engine)
         self.step = StepTab(make_variant_steppable(pattern, self.variant), sources, jobs, timed)
-        self.add_tab("Step", self.step, self.step.corner())
         self.writer_search = WriterSearch(self.view, jobs, engine)
-        self.writer_search.step_requested.connect(self._record_writer)
-        self.writer_search.line_requested.connect(self._show_line)
-        self._compare: CompareTab | None = None
-        self._atomics: AtomicsTab | None = None
-        self._sources, self._jobs, self._engine, self._image, self._modeling = sources, jobs, engine, image, modeling
-        if ATOMICS in pattern.lessons:
-            self.add_tab(_ATOMICS, QWidget())
-        self.add_tab(_COMPARE, QWidget())
-
+        self._create_cards()
+        self._create_tabs()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
         layout.setSpacing(8)
         layout.addLayout(row(self.tabs, self.corner))
         layout.addWidget(self.stack, 1)
-        self.form.changed.connect(self._on_form_changed)
-        sources.settled.connect(self._on_edit)
+        self._connect_parts()
         self.show_variant(settings.variant)
         self._show_params(settings.params)
+
+    def _create_cards(self) -> None:
+        """Create the parts of the Run tab, except the form and the view."""
+        self.caution = Caution()
+        self.source = SourcePane(self._sources)
+        self.numbers = NumbersCard()
+        self.devices: DevicesCard | None = None
+        """The summary of a distributed run; created by the first one."""
+        self.machines: MachinesView | None = None
+        """The tasks and workers of that run."""
+        self.modeled_card = ModeledCard()
+        self.examples = Examples(self.pattern)
+        self.side_choice = Segments(("Plots", "Kernel"), "Side panel")
+
+    def _create_tabs(self) -> None:
+        """Create the tabs; those that measure are empty, because `create_measuring_tabs` creates them later."""
+        self.tabs = create_tab_bar()
+        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
+        self.corner = QStackedWidget()
+        self.corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        self.stack = QStackedWidget()
+        self.tabs.currentChanged.connect(self._on_tab_changed)
+        self.tabs.currentChanged.connect(self.corner.setCurrentIndex)
+        self._compare: CompareTab | None = None
+        self._atomics: AtomicsTab | None = None
+        self.add_tab("Run", self._create_run_tab(), self._create_corner())
+        self.add_tab("Step", self.step, self.step.corner())
+        if ATOMICS in self.pattern.lessons:
+            self.add_tab(_ATOMICS, QWidget())
+        self.add_tab(_COMPARE, QWidget())
+
+    def _connect_parts(self) -> None:
+        self.form.changed.connect(self._on_form_changed)
+        self._sources.settled.connect(self._on_edit)
+        self.source.exited.connect(self.setFocus)
+        self.numbers.larger_size_requested.connect(self._run_larger)
+        self.examples.preset_selected.connect(self.show_example)
+        self.writer_search.step_requested.connect(self._record_writer)
+        self.writer_search.line_requested.connect(self._show_line)
 
     def create_measuring_tabs(self) -> None:
         """Create the tabs that measure: in idle time or when they are first needed, for they take long to create."""
