@@ -22,7 +22,7 @@ from gui.step_view.dataflow.clip import build_region, clip_painter, invert_regio
 from gui.step_view.dataflow.labels import FlowLabels
 from gui.step_view.dataflow.layout import MAX_TEXT_SHARE, MIN_FRAMED_WIDTH, MIN_TEXT_WIDTH, DataflowLayout, Metrics
 from gui.step_view.dataflow.lines import FAR, FILLED, NEAR, UNCHANGED, FlowLines
-from gui.step_view.dataflow.text_placement import TextPlacement, place_texts
+from gui.step_view.dataflow.text_placement import RowValues, TextPlacement
 
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.rows import Row
@@ -230,17 +230,15 @@ class FlowPainter:
             self._paint_bars(painter, number, cells, has_value)
             return
         inside = np.arange(cells.start, cells.stop)
-        values, names, plan = self.row_texts(number), self.thread_names(number), self.text_placement(number)
+        values, plan = self.row_texts(number), self.text_placement(number)
         is_input = not row.computed.any()
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(mix_colors(theme.border, theme.surface, 0.75), 1))
-        for cell in inside[~has_value[inside]].tolist():
-            painter.drawRoundedRect(self.cell_rect(number, cell), _CORNER_RADIUS, _CORNER_RADIUS)
+        self._paint_boxes(painter, number, inside[~has_value[inside]].tolist())
         unchanged = inside[has_value[inside] & ~row.computed[inside]].tolist()
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.setBrush(QColor(theme.raised) if is_input else mix_colors(theme.raised, theme.surface, 0.5))
-        for cell in unchanged:
-            painter.drawRoundedRect(self.cell_rect(number, cell), _CORNER_RADIUS, _CORNER_RADIUS)
+        self._paint_boxes(painter, number, unchanged)
         self._paint_names(painter, number)
         if values and (plan is None or not is_input):
             lettering = self._lettering(number, bold=False)
@@ -255,16 +253,22 @@ class FlowPainter:
             of_warp = written[warps == warp].tolist()
             painter.setPen(QPen(mix_colors(color.name(), theme.surface, 0.7), 1.2))
             painter.setBrush(mix_colors(color.name(), theme.surface, 0.2))
-            for cell in of_warp:
-                painter.drawRoundedRect(self.cell_rect(number, cell), _CORNER_RADIUS, _CORNER_RADIUS)
-            self._paint_operations(painter, number, [cell for cell in of_warp if row.has_operation[cell]], names, color)
-            self._paint_moves(painter, number, [cell for cell in of_warp if not row.has_operation[cell]], color)
+            self._paint_boxes(painter, number, of_warp)
+            self._paint_writes(painter, number, of_warp, color)
         if values and plan is None:
-            lettering = self._lettering(number, bold=True)
-            painter.setFont(lettering.font)
-            painter.setPen(QColor(theme.text))
-            for cell in written.tolist():
-                lettering.paint_centered(painter, self.cell_rect(number, cell), values[cell])
+            self._paint_values(painter, number, written)
+
+    def _paint_boxes(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
+        for cell in cells:
+            painter.drawRoundedRect(self.cell_rect(number, cell), _CORNER_RADIUS, _CORNER_RADIUS)
+
+    def _paint_values(self, painter: QPainter, number: int, cells: Array) -> None:
+        """Paint values in their written cells."""
+        values, lettering = self.row_texts(number), self._lettering(number, bold=True)
+        painter.setFont(lettering.font)
+        painter.setPen(QColor(self.theme.text))
+        for cell in cells.tolist():
+            lettering.paint_centered(painter, self.cell_rect(number, cell), values[cell])
 
     def _has_value(self, number: int, progress: int) -> Array:
         """Return which cells of a row have values; that depends only on `progress`, so a painted row can be cached."""
@@ -304,11 +308,12 @@ class FlowPainter:
         row, sizes = self.layout.rows[number], self.sizes
         tallest = round(min(self.look.text_px, MAX_TEXT_SHARE * sizes.cell))
         min_px = min(max(self.look.small_px - 2, 9), tallest)
-        return place_texts(
+        values = RowValues(
             row, cells, self._full_texts(number), lambda cell: self.cell_rect(number, cell),
             (0.0, self.layout.width(sizes)), self._warps_of(row, cells), lambda warp: self._warp_name(row, warp),
-            range(tallest, _MIN_FONT_SIZE, -1), min_px, self._digit_width, covering=sizes.column >= MIN_FRAMED_WIDTH,
+            self._digit_width,
         )  # fmt: skip
+        return values.place(range(tallest, _MIN_FONT_SIZE, -1), min_px, covering=sizes.column >= MIN_FRAMED_WIDTH)
 
     def _full_texts(self, number: int) -> list[str]:
         """Return the texts of a row's values where they may overlap neighboring columns."""
@@ -470,9 +475,13 @@ class FlowPainter:
         warps: Array = row.block[cells] * self.warps[row.launch] + row.thread[cells] // WARP
         return warps
 
-    def _paint_operations(
-        self, painter: QPainter, number: int, cells: list[int], names: list[str], color: QColor
-    ) -> None:
+    def _paint_writes(self, painter: QPainter, number: int, cells: list[int], color: QColor) -> None:
+        """Paint an operation above each cell with a computed value, and a hollow circle above each moved value."""
+        has_operation = self.layout.rows[number].has_operation
+        self._paint_operations(painter, number, [cell for cell in cells if has_operation[cell]], color)
+        self._paint_moves(painter, number, [cell for cell in cells if not has_operation[cell]], color)
+
+    def _paint_operations(self, painter: QPainter, number: int, cells: list[int], color: QColor) -> None:
         """Paint the operations above cells, with their threads if they fit."""
         radius = self._circle_radius
         painter.setPen(Qt.PenStyle.NoPen)
@@ -481,7 +490,7 @@ class FlowPainter:
             for cell in cells:
                 painter.drawEllipse(self.circle_at(number, cell), min(radius, 3.5), min(radius, 3.5))
             return
-        ovals = self._ovals_of_row(number)
+        ovals, names = self._ovals_of_row(number), self.thread_names(number)
         for cell in cells:
             painter.drawRoundedRect(ovals[cell][0], radius, radius)
         painter.setFont(self.thread_lettering.font)
@@ -603,24 +612,42 @@ class FlowPainter:
         starts : mapping of int to array, optional
             Columns by row at which lines to the cells may start; by default all.
         """
-        row, theme, sizes = self.layout.rows[number], self.theme, self.sizes
+        chosen = np.asarray(cells, np.int64)
+        self._paint_highlight_lines(painter, number, self._find_highlight_edges(number, chosen, starts))
+        if self.sizes.column < MIN_FRAMED_WIDTH:
+            self._paint_highlight_bars(painter, number, cells)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            self._paint_highlight_texts(painter, number, chosen)
+            return
+        self._paint_origins(painter, number, chosen)
+        self._paint_highlight_cells(painter, number, chosen)
+        self._paint_highlight_texts(painter, number, chosen)
+        if self.row_texts(number) and self.text_placement(number) is None:
+            self._paint_values(painter, number, chosen)
+
+    def _find_highlight_edges(self, number: int, cells: Array, starts: Mapping[int, Array] | None) -> Array:
+        """Return which edges of a row lead from other rows to some cells, starting at `starts` if that is not None."""
         edges = self.layout.edges[number]
-        leads_here = np.isin(edges.cell, cells) & (edges.row != number)
+        leads_here: Array = np.isin(edges.cell, cells) & (edges.row != number)
         if starts is not None:
-            for row_of_start in np.unique(edges.row[leads_here]).tolist():
-                others = (edges.row == row_of_start) & ~np.isin(edges.column, starts.get(row_of_start, ()))
-                leads_here &= ~others
+            for start in np.unique(edges.row[leads_here]).tolist():
+                leads_here &= (edges.row != start) | np.isin(edges.column, starts.get(start, ()))
+        return leads_here
+
+    def _paint_highlight_lines(self, painter: QPainter, number: int, chosen: Array) -> None:
+        """Paint the chosen edges of a row as lines in the colors of their warps, and frame their sources."""
+        row, edges, sizes = self.layout.rows[number], self.layout.edges[number], self.sizes
         warps = self._warps_of(row, edges.cell)
         x0, x1 = (edges.column + 0.5) * sizes.column, (row.column[edges.cell] + 0.5) * sizes.column
         y0 = sizes.head + edges.row * sizes.pitch + sizes.cell
         y1 = sizes.top(number) - self._circle_radius * 0.75
         narrow = sizes.column < MIN_FRAMED_WIDTH
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, not narrow)
-        above = int(edges.row[leads_here].min(initial=number))
+        above = int(edges.row[chosen].min(initial=number))
         visible = None if narrow else invert_region(self._region_between(above, number))
-        for warp in np.unique(warps[leads_here]).tolist():
-            of_warp = leads_here & (warps == warp)
-            pen = QPen(warp_color(theme, warp), 1 if narrow else 2)
+        for warp in np.unique(warps[chosen]).tolist():
+            of_warp = chosen & (warps == warp)
+            pen = QPen(warp_color(self.theme, warp), 1 if narrow else 2)
             with clip_painter(painter, visible):
                 self._draw_lines(painter, pen, x0[of_warp], y0[of_warp], x1[of_warp], y1)
             if not narrow:
@@ -629,42 +656,27 @@ class FlowPainter:
                 # Many lines may share a source.
                 for start, column in set(zip(edges.row[of_warp].tolist(), edges.column[of_warp].tolist(), strict=True)):
                     painter.drawRoundedRect(self._column_rect(start, column), _CORNER_RADIUS, _CORNER_RADIUS)
-        if narrow:
-            self._paint_highlight_bars(painter, number, cells)
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            self._paint_highlight_texts(painter, number, np.asarray(cells, np.int64))
-            return
-        origins = self.layout.unchanged_edges[number]
+
+    def _paint_origins(self, painter: QPainter, number: int, cells: Array) -> None:
+        """Paint vertical lines from the rows in which some unchanged values were written."""
+        origins, sizes = self.layout.unchanged_edges[number], self.sizes
         listed = np.isin(origins.cell, cells)
-        x, y = (
-            (origins.column[listed] + 0.5) * sizes.column,
-            sizes.head + origins.row[listed] * sizes.pitch + sizes.cell,
-        )
-        self._draw_lines(painter, QPen(QColor(theme.faint), 1.4), x, y, x, sizes.top(number))
-        chosen = np.asarray(cells, np.int64)
-        is_written = row.computed[chosen]
-        # Unchanged cells first, in gray, then written cells in the colors of their warps.
-        colors = np.where(is_written, self._warps_of(row, chosen), -1)
-        values, names = self.row_texts(number), self.thread_names(number)
+        x = (origins.column[listed] + 0.5) * sizes.column
+        y = sizes.head + origins.row[listed] * sizes.pitch + sizes.cell
+        self._draw_lines(painter, QPen(QColor(self.theme.faint), 1.4), x, y, x, sizes.top(number))
+
+    def _paint_highlight_cells(self, painter: QPainter, number: int, cells: Array) -> None:
+        """Paint unchanged cells in gray, then written cells with their operations in the colors of their warps."""
+        row, theme = self.layout.rows[number], self.theme
+        colors = np.where(row.computed[cells], self._warps_of(row, cells), -1)
         for warp in np.unique(colors).tolist():
             color = QColor(theme.muted) if warp < 0 else warp_color(theme, warp)
-            of_warp = chosen[colors == warp].tolist()
+            of_warp = cells[colors == warp].tolist()
             painter.setPen(QPen(color, 2))
             painter.setBrush(mix_colors(color.name(), theme.surface, 0.2 if warp < 0 else 0.42))
-            for cell in of_warp:
-                painter.drawRoundedRect(self.cell_rect(number, cell), _CORNER_RADIUS, _CORNER_RADIUS)
+            self._paint_boxes(painter, number, of_warp)
             if warp >= 0:
-                self._paint_operations(
-                    painter, number, [cell for cell in of_warp if row.has_operation[cell]], names, color
-                )
-                self._paint_moves(painter, number, [cell for cell in of_warp if not row.has_operation[cell]], color)
-        self._paint_highlight_texts(painter, number, chosen)
-        if values and self.text_placement(number) is None:
-            lettering = self._lettering(number, bold=True)
-            painter.setFont(lettering.font)
-            painter.setPen(QColor(theme.text))
-            for cell in chosen.tolist():
-                lettering.paint_centered(painter, self.cell_rect(number, cell), values[cell])
+                self._paint_writes(painter, number, of_warp, color)
 
     def _region_between(self, above: int, below: int) -> QRegion:
         """Return the region of cells and operations in the rows between two rows, which lines pass below.

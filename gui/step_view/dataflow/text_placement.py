@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,9 +25,6 @@ _MIN_TWO_LINE_FONT = 9
 """Minimum font size in pixels for two lines in a cell."""
 _MIN_PLACED_SHARE = 0.5
 """Minimum share of the written values that must fit."""
-
-Advance = Callable[[int], float]
-"""Returns the width of a character at a font size; the font has a fixed width."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +69,9 @@ class FreeSpace:
         return left
 
 
-def place_texts(
-    row: Row, cells: Array, texts: Sequence[str], cell_rect: Callable[[int], QRectF], ends: tuple[float, float],
-    warps: Array, warp_name: Callable[[int], str], sizes: Sequence[int], fallback_size: int, digit_width: Advance, *,
-    covering: bool = False,
-) -> TextPlacement:  # fmt: skip
-    """Place the values of some cells of a row.
+@dataclass(frozen=True)
+class RowValues:
+    """Values of some cells of a row, to be placed.
 
     Parameters
     ----------
@@ -93,89 +88,101 @@ def place_texts(
         Warp number of each of the cells, which determines its color.
     warp_name : callable
         Returns a warp's name by its number.
-    sizes : sequence of int
-        Font sizes to try for placing all values, largest first.
-    fallback_size : int
-        Font size if not all values fit.
     digit_width : callable
-        Returns the width of a character at a font size.
-    covering : bool
-        Extend a warp's summary across all of its cells; amid framed cells, a short one would look like a cell.
+        Returns the width of a character at a font size; the font has a fixed width.
     """
-    if not cells.size:
-        return TextPlacement()
-    has_results = bool(row.computed[cells].any())
-    letters = np.array([len(texts[cell]) for cell in cells.tolist()])
-    first = cell_rect(int(cells[0]))
-    room = ends[1] - ends[0]
-    middles = np.array([cell_rect(cell).center().x() for cell in cells.tolist()])
 
-    def measure_widths(size: int, lines: int) -> Array:
-        return np.maximum(letters * digit_width(size) + _TEXT_PADDING / lines, first.width() if lines == 1 else 0)
+    row: Row
+    cells: Array
+    texts: Sequence[str]
+    cell_rect: Callable[[int], QRectF]
+    ends: tuple[float, float]
+    warps: Array
+    warp_name: Callable[[int], str]
+    digit_width: Callable[[int], float]
 
-    boxes: dict[int, QRectF] = {}
-    px, lines = fallback_size, 1
-    highest = int(first.height() / 2)  # digits are lower than the font's height
-    for size, count in (
-        *((size, 1) for size in sizes),
-        *((size, 2) for size in sizes if _MIN_TWO_LINE_FONT <= size <= highest),
-    ):
-        text_widths = measure_widths(size, count)
-        distances = middles[count:] - middles[:-count]
-        needed = (text_widths[count:] + text_widths[:-count]) / 2
-        if text_widths.sum() <= count * room and (distances >= needed).all():
-            boxes = _place_values(cells, texts, cell_rect, ends, text_widths, count)
-            if len(boxes) == cells.size:
-                px, lines = size, count
-                break
-    text_widths = measure_widths(px, lines)
-    enough = int(np.ceil(_MIN_PLACED_SHARE * cells.size))
-    if len(boxes) < cells.size and (not has_results or np.sort(text_widths)[:enough].sum() <= room):
-        boxes = _place_values(cells, texts, cell_rect, ends, text_widths, 1)
-    if has_results and len(boxes) < enough:
-        summaries = _place_summaries(row, cells, cell_rect, ends, warps, warp_name, px, digit_width, covering)
-        if summaries:
-            return TextPlacement(px, summaries=summaries)
-    if has_results and not boxes:
-        boxes = _place_values(cells, texts, cell_rect, ends, text_widths, 1)
-    return TextPlacement(px, boxes, {cell: texts[cell] for cell in boxes})
+    def place(self, sizes: Sequence[int], fallback_size: int, *, covering: bool = False) -> TextPlacement:
+        """Return boxes for the values that fit, or for summaries.
 
+        Parameters
+        ----------
+        sizes : sequence of int
+            Font sizes to try for placing all values, largest first.
+        fallback_size : int
+            Font size if not all values fit.
+        covering : bool
+            Extend a warp's summary across all of its cells; amid framed cells, a short one would look like a cell.
+        """
+        cells, room = self.cells, self.ends[1] - self.ends[0]
+        if not cells.size:
+            return TextPlacement()
+        has_results = bool(self.row.computed[cells].any())
+        middles = np.array([self.cell_rect(cell).center().x() for cell in cells.tolist()])
+        boxes: dict[int, QRectF] = {}
+        px, lines = fallback_size, 1
+        highest = int(self.cell_rect(int(cells[0])).height() / 2)  # digits are lower than the font's height
+        for size, count in (
+            *((size, 1) for size in sizes),
+            *((size, 2) for size in sizes if _MIN_TWO_LINE_FONT <= size <= highest),
+        ):
+            widths = self._measure_widths(size, count)
+            distances = middles[count:] - middles[:-count]
+            needed = (widths[count:] + widths[:-count]) / 2
+            if widths.sum() <= count * room and (distances >= needed).all():
+                boxes = self._place_values(widths, count)
+                if len(boxes) == cells.size:
+                    px, lines = size, count
+                    break
+        widths = self._measure_widths(px, lines)
+        enough = int(np.ceil(_MIN_PLACED_SHARE * cells.size))
+        if len(boxes) < cells.size and (not has_results or np.sort(widths)[:enough].sum() <= room):
+            boxes = self._place_values(widths, 1)
+        if has_results and len(boxes) < enough:
+            summaries = self._place_summaries(px, covering=covering)
+            if summaries:
+                return TextPlacement(px, summaries=summaries)
+        if has_results and not boxes:
+            boxes = self._place_values(widths, 1)
+        return TextPlacement(px, boxes, {cell: self.texts[cell] for cell in boxes})
 
-def _place_values(
-    cells: Array, texts: Sequence[str], cell_rect: Callable[[int], QRectF], ends: tuple[float, float], widths: Array,
-    lines: int,
-) -> dict[int, QRectF]:  # fmt: skip
-    """Return boxes for the values that fit, from left to right, alternating between `lines` lines."""
-    rooms, boxes = [FreeSpace(*ends) for _ in range(lines)], {}
-    for index, (cell, width) in enumerate(zip(cells.tolist(), widths.tolist(), strict=True)):
-        rect, line = cell_rect(cell), index % lines
-        line_height = rect.height() / lines
-        if texts[cell] and (left := rooms[line].reserve(rect.center().x(), width)) is not None:
-            boxes[cell] = QRectF(left, rect.top() + line * line_height, width, line_height)
-    return boxes
+    def _measure_widths(self, size: int, lines: int) -> Array:
+        min_width = self.cell_rect(int(self.cells[0])).width() if lines == 1 else 0
+        widths: Array = np.maximum(self._lengths * self.digit_width(size) + _TEXT_PADDING / lines, min_width)
+        return widths
 
+    @cached_property
+    def _lengths(self) -> Array:
+        """Return the number of characters of each value."""
+        return np.array([len(self.texts[cell]) for cell in self.cells.tolist()])
 
-def _place_summaries(
-    row: Row, cells: Array, cell_rect: Callable[[int], QRectF], ends: tuple[float, float], warps: Array,
-    warp_name: Callable[[int], str], px: int, digit_width: Advance, covering: bool,
-) -> tuple[tuple[QRectF, str, int], ...]:  # fmt: skip
-    """Return a summary for each warp if all of them fit, else one for all warps."""
-    warp_numbers = np.unique(warps).tolist()
-    groups = [(warp, cells[warps == warp]) for warp in warp_numbers]
-    for chosen in (groups, [(warp_numbers[0], cells)]) if len(warp_numbers) > 1 else (groups,):
-        room, summaries = FreeSpace(*ends), []
-        for warp, own_cells in chosen:
-            first, last = cell_rect(int(own_cells[0])), cell_rect(int(own_cells[-1]))
-            owner = warp_name(warp) if len(chosen) == len(warp_numbers) else f"{len(warp_numbers)} warps"
-            noun = f"× {row.operators[0]}" if len(row.operators) == 1 and row.operators != ("?:",) else "values"
-            text = f"{owner}: {own_cells.size} {noun}"
-            width = len(text) * digit_width(px) + 2 * _TEXT_PADDING
-            if covering:
-                width = max(width, last.right() - first.left())
-            left = room.reserve((first.left() + last.right()) / 2, width)
-            if left is None:
-                break
-            summaries.append((QRectF(left, first.top(), width, first.height()), text, warp))
-        else:
-            return tuple(summaries)
-    return ()
+    def _place_values(self, widths: Array, lines: int) -> dict[int, QRectF]:
+        """Return boxes for the values that fit, from left to right, alternating between `lines` lines."""
+        rooms, boxes = [FreeSpace(*self.ends) for _ in range(lines)], {}
+        for index, (cell, width) in enumerate(zip(self.cells.tolist(), widths.tolist(), strict=True)):
+            rect, line = self.cell_rect(cell), index % lines
+            line_height = rect.height() / lines
+            if self.texts[cell] and (left := rooms[line].reserve(rect.center().x(), width)) is not None:
+                boxes[cell] = QRectF(left, rect.top() + line * line_height, width, line_height)
+        return boxes
+
+    def _place_summaries(self, px: int, *, covering: bool) -> tuple[tuple[QRectF, str, int], ...]:
+        """Return a summary for each warp if all of them fit, else one for all warps."""
+        warp_numbers, operators = np.unique(self.warps).tolist(), self.row.operators
+        groups = [(warp, self.cells[self.warps == warp]) for warp in warp_numbers]
+        noun = f"× {operators[0]}" if len(operators) == 1 and operators != ("?:",) else "values"
+        for chosen in (groups, [(warp_numbers[0], self.cells)]) if len(warp_numbers) > 1 else (groups,):
+            room, summaries = FreeSpace(*self.ends), []
+            for warp, own_cells in chosen:
+                first, last = self.cell_rect(int(own_cells[0])), self.cell_rect(int(own_cells[-1]))
+                owner = self.warp_name(warp) if len(chosen) == len(warp_numbers) else f"{len(warp_numbers)} warps"
+                text = f"{owner}: {own_cells.size} {noun}"
+                width = len(text) * self.digit_width(px) + 2 * _TEXT_PADDING
+                if covering:
+                    width = max(width, last.right() - first.left())
+                left = room.reserve((first.left() + last.right()) / 2, width)
+                if left is None:
+                    break
+                summaries.append((QRectF(left, first.top(), width, first.height()), text, warp))
+            else:
+                return tuple(summaries)
+        return ()

@@ -10,7 +10,7 @@ from PyQt6.QtCore import QRectF
 
 from gui.painting.theme import look
 from gui.step_view.dataflow.layout import MIN_FRAMED_WIDTH, DataflowLayout
-from gui.step_view.dataflow.text_placement import FreeSpace, place_texts
+from gui.step_view.dataflow.text_placement import FreeSpace, RowValues
 from gui.step_view.dataflow.view import FlowView
 from tests.gui.step_view.fake_dataflow import FakeDataflow
 
@@ -152,9 +152,8 @@ def test_room_is_taken_once():
 
 
 def test_nothing_made_nothing_written():
-    assert (
-        place_texts(None, np.zeros(0, int), [], lambda cell: QRectF(), (0, 1), np.zeros(0), str, (9,), 9, float).px == 0
-    )
+    values = RowValues(None, np.zeros(0, int), [], lambda cell: QRectF(), (0, 1), np.zeros(0), str, float)
+    assert values.place((9,), 9).px == 0
 
 
 def test_what_was_made_is_written_in_larger_print_than_its_cell_holds(open_scan):
