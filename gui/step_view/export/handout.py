@@ -43,6 +43,23 @@ class StripPart:
     paint: Paint
 
 
+@dataclass(frozen=True)
+class _TextStyle:
+    size: int = 12
+    """Font size in the strip's units."""
+    bold: bool = False
+    muted: bool = False
+    right: bool = False
+    code: bool = False
+
+
+_TITLE = _TextStyle(17, bold=True)
+_PHASE_TITLE = _TextStyle(15, bold=True)
+_NOTE = _TextStyle(muted=True)
+_RIGHT_NOTE = _TextStyle(muted=True, right=True)
+_CODE = _TextStyle(code=True)
+
+
 class Handout:
     """The handout of a recording, always in the light theme.
 
@@ -84,15 +101,17 @@ class Handout:
 
     def _make_head(self) -> StripPart:
         def paint(painter: QPainter) -> None:
-            self._draw_text(painter, QRectF(SIDE, 0, self.width / 2, 34), self._caption.title, size=17, bold=True)
-            settings_box = QRectF(self.width / 2, 0, self.width / 2 - SIDE, 34)
-            self._draw_text(painter, settings_box, self._caption.settings, muted=True, right=True)
+            middle = self.width / 2
+            self._draw_text(painter, QRectF(SIDE, 0, middle, 34), self._caption.title, _TITLE)
+            self._draw_text(painter, QRectF(middle, 0, middle - SIDE, 34), self._caption.settings, _RIGHT_NOTE)
             counts = self._models.tally.counts_at(self._models.recording.event_count)
-            self._draw_text(
-                painter, QRectF(SIDE, 32, self.width - 2 * SIDE, 20), f"Total: {_format_counts(counts)}", muted=True
-            )
+            self._draw_text(painter, self._line_box(32, 20), f"Total: {_format_counts(counts)}", _NOTE)
 
         return StripPart(60, paint)
+
+    def _line_box(self, top: float, height: float) -> QRectF:
+        """Return the box of a line of text, as wide as the strip inside its margins."""
+        return QRectF(SIDE, top, self.width - 2 * SIDE, height)
 
     def _phase_rows(self, phase: Phase) -> range:
         """Return the rows that a phase wrote and the row before them; if it wrote none, the current row."""
@@ -121,13 +140,12 @@ class Handout:
             painter.setPen(QPen(QColor(LIGHT.border), 1))
             painter.drawLine(QPointF(SIDE, 0), QPointF(self.width - SIDE, 0))
             title = f"{number}   {phase.name}"
-            self._draw_text(painter, QRectF(SIDE, 6, self.width - 2 * SIDE, 24), title, size=15, bold=True)
-            self._draw_text(painter, QRectF(SIDE, 6, self.width - 2 * SIDE, 24), steps, muted=True, right=True)
+            self._draw_text(painter, self._line_box(6, 24), title, _PHASE_TITLE)
+            self._draw_text(painter, self._line_box(6, 24), steps, _RIGHT_NOTE)
             top = 34 + figure
             for index, line in enumerate(lines):
-                self._draw_text(painter, QRectF(SIDE, top + 20 * index, self.width - 2 * SIDE, 20), line, code=True)
-            box = QRectF(SIDE, top + 20 * len(lines), self.width - 2 * SIDE, 20)
-            self._draw_text(painter, box, _format_counts(counts), muted=True)
+                self._draw_text(painter, self._line_box(top + 20 * index, 20), line, _CODE)
+            self._draw_text(painter, self._line_box(top + 20 * len(lines), 20), _format_counts(counts), _NOTE)
 
         return StripPart(34 + figure + below + _GAP, paint)
 
@@ -168,16 +186,13 @@ class Handout:
             flow.paint_row(painter, number, int(phases[number]), done, 0, right)
             painter.restore()
 
-    def _draw_text(
-        self, painter: QPainter, box: QRectF, text: str, *, size: int = 12, bold: bool = False, muted: bool = False,
-        right: bool = False, code: bool = False,
-    ) -> None:  # fmt: skip
-        font = code_font(size) if code else QFont(label_font(self._look))
-        font.setPixelSize(size)
-        font.setBold(bold)
+    def _draw_text(self, painter: QPainter, box: QRectF, text: str, style: _TextStyle) -> None:
+        font = code_font(style.size) if style.code else QFont(label_font(self._look))
+        font.setPixelSize(style.size)
+        font.setBold(style.bold)
         painter.setFont(font)
-        painter.setPen(QColor(LIGHT.muted if muted else LIGHT.text))
-        painter.drawText(box, _RIGHT if right else _LEFT, text)
+        painter.setPen(QColor(LIGHT.muted if style.muted else LIGHT.text))
+        painter.drawText(box, _RIGHT if style.right else _LEFT, text)
 
     # --- files
 
