@@ -124,7 +124,11 @@ class StepTab(QWidget):
             if timeline_subject is not None
             else None
         )
-        self.keys = ViewKeys(
+        self.keys = self._create_keys()
+        self._connect()
+
+    def _create_keys(self) -> ViewKeys:
+        return ViewKeys(
             self,
             {
                 "Space": lambda: self._active_player.toggle(),
@@ -141,7 +145,6 @@ class StepTab(QWidget):
             },
             non_repeating=("Space", "S", "U"),
         )
-        self._connect()
 
     def _connect(self) -> None:
         self.player.moved.connect(self._show_moment)
