@@ -96,7 +96,7 @@ class DeviceArray(np.ndarray):
     def mark_written(self) -> None:
         """Count the memory as initialized."""
         if self.size and isinstance(self.memory, GlobalMemory):
-            self.memory.written = True
+            self.memory.mark_written()
 
     @property
     def data(self) -> MemoryPointer:  # type: ignore[override]

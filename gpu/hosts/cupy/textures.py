@@ -67,7 +67,7 @@ class TexelArray:
         # A texel of zeros follows the data, as the border value of textures.
         self.memory = allocate(self._bytes + desc.size)
         self.memory.data[:] = 0
-        self.memory.written = True
+        self.memory.mark_written()
         self.ptr = address_of(self.memory)
 
     @property
