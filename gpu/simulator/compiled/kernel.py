@@ -98,7 +98,7 @@ class _KernelWriter:
             functions = "\n".join([*outliner.functions, head, *lines, "}"])
         text = "\n".join([*sorted(asm.declarations), functions, *asm.metadata])
         return KernelText(
-            text, scratch_bytes, memory.shared_bytes, tuple(memory.module_variables), tuple(memory.failures)
+            text, scratch_bytes, memory.extern_offset, tuple(memory.module_variables), tuple(memory.failures)
         )
 
     def _write_warps(self, warp: WarpCoroutine, threads: WarpThreads) -> tuple[str, int]:
@@ -150,5 +150,5 @@ class _KernelWriter:
             if number >= len(self._function.parameters):
                 lines[-1] = lines[-1].replace(name, f"{name}.at", 1)
                 lines.append(f"  {name} = load ptr, ptr {name}.at")
-        lines.append(f"  %extern = getelementptr i8, ptr %shared, i64 {self._memory.shared_bytes}")
+        lines.append(f"  %extern = getelementptr i8, ptr %shared, i64 {self._memory.extern_offset}")
         return lines

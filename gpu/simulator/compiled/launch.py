@@ -35,6 +35,7 @@ from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.schedule import create_order
 from gpu.simulator.executor.state.batches import compute_cluster_unit, find_reachable_functions, has_wait_loop
 from gpu.simulator.executor.state.child import ChildLaunch
+from gpu.simulator.executor.textures import SimulatedTensorMap
 from gpu.simulator.types import Pointer, Scalar
 
 Array = npt.NDArray[Any]
@@ -110,7 +111,7 @@ class CompiledKernel:
         self,
         grid: Sequence[int],
         block: Sequence[int],
-        arguments: Sequence[Array | np.generic | None],
+        arguments: Sequence[Array | SimulatedTensorMap | np.generic | None],
         *,
         shared_bytes: int = 0,
         on_progress: Callable[[float], None] = lambda fraction: None,
@@ -124,7 +125,7 @@ class CompiledKernel:
             Blocks of the grid and threads of a block, along x, y and z.
         arguments : sequence
             For a pointer: the one-dimensional uint8 array that is its memory, or None for null; for a scalar: a NumPy
-            scalar.
+            scalar; for a tensor map of 128 bytes: a SimulatedTensorMap.
         shared_bytes : int
             The size of the extern `__shared__` array, in bytes.
         on_progress : callable
@@ -247,7 +248,9 @@ class CompiledKernel:
             self._shapes[block] = _CompiledShape(self._function, block, self._constants, on_compile)
         return self._shapes[block]
 
-    def _argument_words(self, arguments: Sequence[Array | np.generic | None]) -> tuple[list[bytes], list[Array]]:
+    def _argument_words(
+        self, arguments: Sequence[Array | SimulatedTensorMap | np.generic | None]
+    ) -> tuple[list[bytes], list[Array]]:
         """Return a word of 8 bytes per argument, and the arrays that the words point to."""
         words: list[bytes] = []
         referenced_arrays: list[Array] = []
@@ -256,6 +259,10 @@ class CompiledKernel:
                 if not isinstance(type, Pointer):
                     raise LaunchError(f"{self._function.name}: {name} is missing.")
                 words.append(bytes(WORD_BYTES))
+            elif isinstance(argument, SimulatedTensorMap):
+                encoded = argument.encode(argument.data.ctypes.data)
+                referenced_arrays += (argument.data, np.frombuffer(encoded.tobytes(), np.uint8))
+                words.append(_array_address(referenced_arrays[-1]))
             elif isinstance(type, Pointer):
                 assert isinstance(argument, np.ndarray)
                 words.append(_array_address(argument))

@@ -6,7 +6,7 @@ they start; the race checker is notified of the same read again at the wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,17 +25,27 @@ from gpu.simulator.types import Scalar
 
 _SIZES = (4, 8, 16)
 _WORD, _BYTE = Scalar("uint32"), Scalar("uint8")
+_LINE_BYTES = 128
+"""Bytes of a row of a box."""
+
+
+@dataclass(frozen=True)
+class _CopyAccess:
+    """A read or write of `size` bytes by a copy, in the lanes of `bits`; None for all."""
+
+    pointer: PointerValue
+    site: AccessSite
+    size: int
+    bits: Array | None = None
 
 
 @dataclass(eq=False)
 class _PendingCopy:
-    """An asynchronous copy: the lanes that have not waited for it, each lane's group, and the lanes that read."""
+    """An asynchronous copy: the lanes that have not waited for it, each lane's group, and its accesses."""
 
     lanes: LaneMask | None
     group: Array
-    has_source: Array
-    endpoints: tuple[tuple[PointerValue, AccessSite], ...]
-    size: int
+    accesses: Sequence[_CopyAccess]
     perform: Callable[[LaneMask], None]
 
 
@@ -57,7 +67,7 @@ class AsyncCopies:
         position: SourcePosition,
         perform: Callable[[LaneMask], None],
         read_bytes: Any = None,
-    ) -> None:
+    ) -> Callable[[LaneMask], None]:
         batch = self._batch
         if size % 16 if self._bulk else size not in _SIZES:
             thread = batch.describe(int(mask.lanes[0]))
@@ -68,13 +78,22 @@ class AsyncCopies:
                 kind="other",
                 thread=thread,
             )
-        ends = ((to, AccessSite(position, "write")), (source, AccessSite(position, "read")))
         targets = [address.memory for address, _ in to.split_by_memory(mask)]
         if not self._bulk and any(memory is None or memory.space != "shared" for memory in targets):
             perform(mask)
-            return
+            return lambda due: None
         reads = np.broadcast_to(size if read_bytes is None else read_bytes, self._group.shape) > 0
-        self._begin(_PendingCopy(mask, self._group.copy(), reads, ends, size, perform), mask)
+        ends = ((to, AccessSite(position, "write"), None), (source, AccessSite(position, "read"), reads))
+        part = min(size, 16)
+        accesses = [
+            _CopyAccess(pointer.offset_by(offset, 1), site, part, bits)
+            for pointer, site, bits in ends
+            for offset in range(0, size, part)
+        ]
+        return self._begin(accesses, mask, perform)
+
+    def start_box(self, box: TensorBoxCopy, mask: LaneMask) -> Callable[[LaneMask], None]:
+        return self._begin(box.list_accesses(), mask, box.perform)
 
     def start_read(self, source: PointerValue, size: int, mask: LaneMask, position: SourcePosition) -> None:
         batch, site = self._batch, AccessSite(position, "read")
@@ -85,16 +104,19 @@ class AsyncCopies:
                 if batch.observer is not None:
                     batch.observer.async_read_ends(batch, Access(site, memory, element, size, lanes, None))
 
-        everyone = np.ones(self._group.shape, bool)
-        self._begin(_PendingCopy(mask, self._group.copy(), everyone, ((source, site),), size, read), mask)
+        self._begin(_split_access(source, site, size), mask, read)
 
     def start_write(self, to: PointerValue, size: int, mask: LaneMask, site: AccessSite) -> None:
-        everyone = np.ones(self._group.shape, bool)
-        self._begin(_PendingCopy(mask, self._group.copy(), everyone, ((to, site),), size, lambda due: None), mask)
+        self._begin(_split_access(to, site, size), mask, lambda due: None)
 
-    def _begin(self, copy: _PendingCopy, mask: LaneMask) -> None:
+    def _begin(
+        self, accesses: Sequence[_CopyAccess], mask: LaneMask, perform: Callable[[LaneMask], None]
+    ) -> Callable[[LaneMask], None]:
+        """Start a copy, and return a function that completes it."""
+        copy = _PendingCopy(mask, self._group.copy(), accesses, perform)
         self._notify(copy, mask, begins=True)
         self._pending.append(copy)
+        return lambda due: self._complete_all([copy], due)
 
     def commit(self, mask: LaneMask) -> None:
         """End the current group of copies of each lane and begin the next."""
@@ -116,15 +138,14 @@ class AsyncCopies:
 
     def bind_completion(self, mask: LaneMask) -> Callable[[LaneMask], None]:
         copies = list(self._pending)
+        return lambda lanes: self._complete_all(copies, lanes)
 
-        def complete(lanes: LaneMask) -> None:
-            for copy in copies:
-                due = copy.lanes.split(lanes.bits)[0] if copy.lanes is not None else None
-                if due is not None:
-                    self._complete(copy, due)
-            self._pending = [copy for copy in self._pending if copy.lanes is not None]
-
-        return complete
+    def _complete_all(self, copies: Sequence[_PendingCopy], lanes: LaneMask) -> None:
+        for copy in copies:
+            due = copy.lanes.split(lanes.bits)[0] if copy.lanes is not None else None
+            if due is not None:
+                self._complete(copy, due)
+        self._pending = [copy for copy in self._pending if copy.lanes is not None]
 
     def _complete(self, copy: _PendingCopy, due: LaneMask) -> None:
         assert copy.lanes is not None
@@ -136,19 +157,22 @@ class AsyncCopies:
         observer = self._batch.observer
         if observer is None:
             return
-        size = min(copy.size, 16)
-        for pointer, site in copy.endpoints:
-            accessing = mask.split(copy.has_source)[0] if site.action == "read" else mask
+        for each in copy.accesses:
+            accessing = mask if each.bits is None else mask.split(each.bits)[0]
             if accessing is None:
                 continue
-            for address, lanes in pointer.split_by_memory(accessing):
-                for offset in range(0, copy.size, size):
-                    memory, element = address.offset_by(offset, 1).find_element(self._batch, size, lanes, site)
-                    # What is out of bounds is an error when the copy is performed.
-                    inside, _ = lanes.split(memory.contains_elements(element, size))
-                    if inside is not None:
-                        access = Access(site, memory, element, size, inside, None)
-                        observer.async_copy(self._batch, access, begins=begins)
+            for address, lanes in each.pointer.split_by_memory(accessing):
+                memory, element = address.find_element(self._batch, each.size, lanes, each.site)
+                # What is out of bounds is an error when the copy is performed.
+                inside, _ = lanes.split(memory.contains_elements(element, each.size))
+                if inside is not None:
+                    access = Access(each.site, memory, element, each.size, inside, None)
+                    observer.async_copy(self._batch, access, begins=begins)
+
+
+def _split_access(pointer: PointerValue, site: AccessSite, size: int) -> list[_CopyAccess]:
+    part = min(size, 16)
+    return [_CopyAccess(pointer.offset_by(offset, 1), site, part) for offset in range(0, size, part)]
 
 
 def get_async_copies(batch: RunningBatch, kind: AsyncKind = "copy") -> Copies:
@@ -209,3 +233,95 @@ class ByteCopy:
             value = load(values, batch, self.source.offset_by(offset, 1), parts, vector, mask, site)
         site = AccessSite(self.position, "write", vector=bool(vector), bulk=self.bulk)
         store(values, batch, to, parts, vector, value, mask, site)
+
+
+@dataclass(frozen=True)
+class _RowPiece:
+    """Consecutive bytes of a box's row: their index in the row, their offset in the matrix, and their number."""
+
+    place: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class TensorBoxCopy:
+    """The copy of a box of a matrix by one lane; the numbers are those of `ir.TensorCopy`."""
+
+    values: PlainValues
+    batch: RunningBatch
+    position: SourcePosition
+    destination: PointerValue
+    matrix: PointerValue
+    rows: int
+    row_bytes: int
+    pitch: int
+    x: int
+    y: int
+    box_rows: int
+    line: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the box."""
+        return self.box_rows * _LINE_BYTES
+
+    def list_accesses(self) -> list[_CopyAccess]:
+        """Return the reads and writes of the copy."""
+        reads, writes = AccessSite(self.position, "read"), AccessSite(self.position, "write")
+        return [
+            _CopyAccess(self.destination.offset_by(row, _LINE_BYTES), writes, _LINE_BYTES)
+            for row in range(self.box_rows)
+        ] + [
+            _CopyAccess(self.matrix.offset_by(piece.offset, 1), reads, piece.size)
+            for row in range(self.box_rows)
+            for piece in self._split_row(row)
+        ]
+
+    def perform(self, mask: LaneMask) -> None:
+        """Copy the box row by row, with zeros outside of the matrix."""
+        values, batch = self.values, self.batch
+        site = AccessSite(self.position, "write", vector=True, bulk=True)
+        for row in range(self.box_rows):
+            swizzle = (self.line + row) % 8 * 16
+            leaves: list[tuple[int, Scalar]] = []
+            parts: list[Any] = []
+            end = 0
+            for piece in self._split_row(row):
+                leaf = _WORD if piece.size >= _WORD.size else _BYTE
+                offsets = [(at, leaf) for at in range(0, piece.size, leaf.size)]
+                vector = piece.size if len(offsets) > 1 else 0
+                read_site = AccessSite(self.position, "read", vector=bool(vector))
+                loaded = load(values, batch, self.matrix.offset_by(piece.offset, 1), offsets, vector, mask, read_site)
+                self._append_zeros(leaves, parts, end, piece.place)
+                leaves += [(piece.place + at, leaf) for at, leaf in offsets]
+                parts += values.parts(loaded)
+                end = piece.place + piece.size
+            self._append_zeros(leaves, parts, end, _LINE_BYTES)
+            moved = sorted(
+                ((at ^ swizzle, leaf, part) for (at, leaf), part in zip(leaves, parts, strict=True)),
+                key=lambda each: each[0],
+            )
+            value = values.compose([part for _, _, part in moved])
+            to = self.destination.offset_by(row, _LINE_BYTES)
+            store(values, batch, to, [(at, leaf) for at, leaf, _ in moved], _LINE_BYTES, value, mask, site)
+
+    def _append_zeros(self, leaves: list[tuple[int, Scalar]], parts: list[Any], start: int, end: int) -> None:
+        while start < end:
+            leaf = _BYTE if start % 4 or end - start < 4 else _WORD
+            leaves.append((start, leaf))
+            parts.append(self.values.lift(leaf.dtype.type(0)))
+            start += leaf.size
+
+    def _split_row(self, row: int) -> Iterator[_RowPiece]:
+        """Yield the bytes of a row that are in the matrix, in aligned pieces that are as large as possible."""
+        if not 0 <= self.y + row < self.rows:
+            return
+        at, end = max(self.x, 0), min(self.row_bytes, self.x + _LINE_BYTES)
+        start = (self.y + row) * self.pitch
+        while at < end:
+            size = _LINE_BYTES
+            while (start + at) % size or size > end - at:
+                size //= 2
+            yield _RowPiece(at - self.x, start + at, size)
+            at += size

@@ -11,7 +11,7 @@ import numpy as np
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
-from gpu.simulator.executor.async_copies import ByteCopy, get_async_copies, group_by_value
+from gpu.simulator.executor.async_copies import ByteCopy, TensorBoxCopy, get_async_copies, group_by_value
 from gpu.simulator.executor.bare_expressions import BareExpressions
 from gpu.simulator.executor.barriers import pass_barrier
 from gpu.simulator.executor.effects import (
@@ -74,6 +74,7 @@ _STORES = (
     | ir.Atomic
     | ir.AsyncCopy
     | ir.BulkCopy
+    | ir.TensorCopy
     | ir.BarrierPhase
     | ir.Call
     | ir.IndirectCall
@@ -497,9 +498,34 @@ class ExpressionCompiler(Visitor):
             copy = ByteCopy(values, batch, to(frame, mask), source(frame, mask), None, position, bulk=True)
             copies, at = get_async_copies(batch, "bulk"), barrier and barrier(frame, mask)
             for count, lanes in group_by_value(size(frame, mask), mask):
-                copies.start_copy(copy.destination, copy.source, count, lanes, position, partial(copy.perform, count))
+                complete = copies.start_copy(
+                    copy.destination, copy.source, count, lanes, position, partial(copy.perform, count)
+                )
                 if at is not None:
-                    get_phases(batch).bind_copy(at, lanes, position, copies.bind_completion(lanes), size=count)
+                    get_phases(batch).bind_copy(at, lanes, position, complete, size=count)
+
+        return values.lift_closure(run)
+
+    def visit_tensor_copy(self, node: ir.TensorCopy) -> Evaluator:
+        to, matrix, barrier = (
+            self.bare_compiler.compile_expression(each) for each in (node.destination, node.matrix, node.barrier)
+        )
+        numbers = [self.bare_compiler.compile_expression(each) for each in node.numbers]
+        position, values = node.position, self.values
+
+        def run(frame: CallFrame, mask: LaneMask) -> None:
+            batch = frame.batch
+            copies, shape = get_async_copies(batch, "bulk"), mask.bits.shape
+            pointers, at = (to(frame, mask), matrix(frame, mask)), barrier(frame, mask)
+            evaluated = [np.broadcast_to(number(frame, mask), shape) for number in numbers]
+            for lane in mask.lanes.tolist():
+                destination, source = (each.select_lane(lane) for each in pointers)
+                own = mask.split(batch.geometry.lane_numbers == lane)[0]
+                assert own is not None
+                box = TensorBoxCopy(
+                    values, batch, position, destination, source, *(int(each[lane]) for each in evaluated)
+                )
+                get_phases(batch).bind_copy(at, own, position, copies.start_box(box, own), size=box.size)
 
         return values.lift_closure(run)
 

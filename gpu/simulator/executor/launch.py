@@ -43,13 +43,13 @@ from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.state.progress import ProgressMonitor, StarvationError
 from gpu.simulator.executor.state.registers import Registers
 from gpu.simulator.executor.state.running_batch import RunningBatch
-from gpu.simulator.executor.textures import Texture
+from gpu.simulator.executor.textures import SimulatedTensorMap, Texture
 from gpu.simulator.executor.values import PLAIN
 from gpu.simulator.limits import LIMITS, RESIDENCY, RESIDENCY_ADVICE
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 Array = npt.NDArray[Any]
-Argument = Array | Texture | PointerValue | np.generic | None
+Argument = Array | Texture | SimulatedTensorMap | PointerValue | np.generic | None
 
 
 _RESIDENT_LANES = {WARP: 1 << 14, 1: 1 << 10}
@@ -173,7 +173,7 @@ class SimulatedKernel:
             Extents in x, y and z.
         arguments : sequence
             For a pointer: the one-dimensional uint8 array that is its memory, a texture, a pointer, or None for null;
-            for a scalar: a NumPy scalar.
+            for a scalar: a NumPy scalar; for a tensor map of 128 bytes: a SimulatedTensorMap.
         shared_bytes : int
             The size of the extern __shared__ array.
         on_progress : callable
@@ -625,6 +625,8 @@ class SimulatedKernel:
             raise LaunchError(f"{self.name} takes {len(parameters)} arguments, not {len(arguments)}.")
         values: list[Any] = []
         for (name, type), argument in zip(parameters, arguments, strict=True):
+            if isinstance(argument, SimulatedTensorMap):
+                argument = argument.encode_for_lockstep(name)
             if isinstance(type, Pointer) and isinstance(argument, np.ndarray):
                 values.append(PointerValue(FlatMemory(name, "global", argument, element_bytes=type.element.size)))
             elif isinstance(type, Pointer) and isinstance(argument, Texture):

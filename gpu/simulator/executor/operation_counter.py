@@ -171,7 +171,7 @@ class OperationCounter(Visitor):
         return [(part, INDEX_USE) for part in child_nodes(node)]
 
     visit_offset = visit_distance = visit_member = visit_shared_address = visit_texel = visit_texel_weight = _addresses
-    visit_bulk_copy = visit_barrier_phase = visit_cluster_address = visit_async_copy = _addresses
+    visit_bulk_copy = visit_tensor_copy = visit_barrier_phase = visit_cluster_address = visit_async_copy = _addresses
 
     def _unused_parts(self, node: Any, use: int) -> Uses:
         return [(part, NO_USE) for part in child_nodes(node)]

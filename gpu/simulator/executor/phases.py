@@ -83,6 +83,7 @@ class BarrierPhases:
         values.write(barrier, self._batch, None, _WORD, values.lift(words), mask, AccessSite(position, "write"))
         for number in set(self._find_numbers(barrier, mask, position).values()):
             self._copies.pop(number, None)
+        self._recheck()
 
     def change(
         self, op: str, values: PlainValues, barrier: PointerValue, amount: Any, mask: LaneMask, position: SourcePosition
@@ -132,6 +133,7 @@ class BarrierPhases:
                 phase = phase.next_phase
                 words[lane] = phase.encoded
         self._write_words(values, barrier, words, mask, position)
+        self._recheck()
         return parities
 
     def is_complete(
@@ -179,6 +181,7 @@ class BarrierPhases:
                         pending_bytes=phase.pending_bytes - copy.bytes,
                     )
                 phase = phase.next_phase
+                self._recheck()
             words[lanes] = phase.encoded
             for lane in lanes:
                 over[lane] = phase.parity != int(parities[lane]) & 1
@@ -186,7 +189,7 @@ class BarrierPhases:
                     self._notify(number, int(parities[lane]) & 1, lane, passes=True)
         self._write_words(values, barrier, words, mask, position)
         if batch.scheduler is not None and not over[mask.lanes].all():
-            batch.scheduler.pause(position)
+            batch.scheduler.wait_for_phase(position)
         return over
 
     def bind_copy(
@@ -240,6 +243,11 @@ class BarrierPhases:
         if extra_arrivals:
             with without_observer(self._batch):
                 barrier.store(self._batch, None, _WORD, words, mask, AccessSite(position, "write"))
+        self._recheck()
+
+    def _recheck(self) -> None:
+        if self._batch.scheduler is not None:
+            self._batch.scheduler.recheck_phases()
 
     def _read_words(self, barrier: PointerValue, mask: LaneMask, position: SourcePosition) -> Array:
         with without_observer(self._batch):

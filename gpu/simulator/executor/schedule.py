@@ -29,6 +29,9 @@ from gpu.simulator.executor.state.memory import LocalMemory
 from gpu.simulator.executor.state.observer import IssuedStep, WarpSync
 from gpu.simulator.executor.state.running_batch import RunningBatch, WarpOperation
 
+_MAX_CHOICES = 1000
+"""The most choices of a part without those that wait for a phase: they may do something else that others wait for."""
+
 # Lanes per batch, by lanes per part: the time per statement of a part is proportional to the lanes of the batch.
 _INTERLEAVED_LANES = {WARP: 1 << 11, 1: 1 << 8}
 
@@ -205,6 +208,9 @@ class WarpScheduler:
         self._splits_warps = lanes_per_part < WARP
         self._current: _WarpPart | None = None
         self._ready: list[_WarpPart] = []
+        # Parts that found the phase of an mbarrier incomplete, and the choices since they were last ready.
+        self._phase_waiters: list[_WarpPart] = []
+        self._choices = 0
         self._local_memories: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
         self._blocked_parts: list[tuple[_WarpPart, Callable[[], bool], Callable[[], LaunchError]]] = []
         self._recheck = False
@@ -240,7 +246,7 @@ class WarpScheduler:
             # Started here, not by another part: each greenlet adds the depth of the one that starts it to its own.
             part.greenlet.switch()
         try:
-            while self._ready or self._pending_syncs or self._blocked_parts:
+            while self._ready or self._phase_waiters or self._pending_syncs or self._blocked_parts:
                 self._resume(self._choose_next())
             self._batch.rounds = max(self._batch.rounds, *(part.rounds for part in everyone))
         finally:
@@ -256,6 +262,22 @@ class WarpScheduler:
         following = self._choose_next()
         if following is not self._current:
             self._resume(following)
+
+    def wait_for_phase(self, position: SourcePosition) -> None:
+        part = self._current
+        if part is None:
+            return
+        part.position = position
+        self._ready.remove(part)
+        self._phase_waiters.append(part)
+        following = self._choose_next()
+        if following is not part:
+            self._resume(following)
+
+    def recheck_phases(self) -> None:
+        self._ready += self._phase_waiters
+        self._phase_waiters.clear()
+        self._choices = 0
 
     def yield_before_write(self) -> None:
         if self._splits_warps:
@@ -359,6 +381,9 @@ class WarpScheduler:
             self._complete_if_all_arrived(key)
 
     def _choose_next(self) -> _WarpPart:
+        self._choices += 1
+        if self._phase_waiters and (not self._ready or self._choices >= _MAX_CHOICES):
+            self.recheck_phases()
         if self._recheck and self._blocked_parts:
             self._recheck = False
             for blocked in [blocked_part for blocked_part in self._blocked_parts if blocked_part[1]()]:

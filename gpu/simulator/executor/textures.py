@@ -1,4 +1,4 @@
-"""Textures and surfaces of one to three dimensions: addressing, border modes and interpolation weights.
+"""Textures and surfaces of one to three dimensions: addressing, border modes, interpolation weights; tensor maps.
 
 As specified by the CUDA C++ Programming Guide, chapters "Texture Fetching" and "Surface Functions".
 """
@@ -6,6 +6,7 @@ As specified by the CUDA C++ Programming Guide, chapters "Texture Fetching" and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from gpu.simulator.executor.state.running_batch import RunningBatch
 Array = npt.NDArray[Any]
 Addressing = Literal["clamp", "border", "wrap", "mirror"]
 
+TENSOR_MAP_BYTES = 128
 _CLAMPS, _TRAPS = 1, 2
 _STEPS = 256
 """Interpolation weights are multiples of 1/256, including 1."""
@@ -107,6 +109,49 @@ class _SurfaceMemory(FlatMemory):
     def __init__(self, name: str, surface: Surface) -> None:
         super().__init__(name, "global", surface.data)
         self.surface = surface
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedTensorMap:
+    """A tensor map: a row-major matrix in device memory, and the box that a bulk tensor copy copies from it.
+
+    Parameters
+    ----------
+    data : array of uint8
+        The matrix's bytes, row by row.
+    rows, columns : int
+        Shape of the matrix.
+    pitch : int
+        Bytes from one row to the next.
+    element_bytes : int
+        Bytes per element.
+    box_rows : int
+        Rows of the box; its rows have 128 bytes.
+    """
+
+    data: Array
+    rows: int
+    columns: int
+    pitch: int
+    element_bytes: int
+    box_rows: int
+
+    @cached_property
+    def memory(self) -> FlatMemory:
+        """The matrix as device memory, valid as long as this object."""
+        return FlatMemory("", "global", self.data, element_bytes=self.element_bytes)
+
+    def encode(self, address: int) -> np.void:
+        """Return the 128 bytes of the kernel's argument for a matrix at an address, as the header ptx.h reads them."""
+        row_bytes = self.columns * self.element_bytes
+        words = np.zeros(TENSOR_MAP_BYTES // 8, np.uint64)
+        words[:6] = address, self.rows, row_bytes, self.pitch, self.element_bytes, self.box_rows
+        return np.void(words.tobytes())
+
+    def encode_for_lockstep(self, name: str) -> np.void:
+        """Return the argument with the matrix's address in the lockstep executor; `name` is the parameter's."""
+        self.memory.name = name
+        return self.encode(int(PointerValue(self.memory).number()))
 
 
 def find_texel(

@@ -373,6 +373,24 @@ class BulkCopy:
 
 
 @dataclass(frozen=True)
+class TensorCopy:
+    """An asynchronous copy of a box of a matrix to shared memory, completed by a `barrier`.
+
+    The numbers, of type int64, are: the matrix's rows, bytes per row, and bytes from one row to the next; the byte of a
+    row and the row at which the box begins; the rows of the box, with 128 bytes each; and the line of 128 bytes at
+    which it is written. Bytes outside of the matrix are zeros. In line i, the part of 16 bytes with index j is written
+    at index j ^ i % 8.
+    """
+
+    type: Type
+    destination: Expression
+    matrix: Expression
+    numbers: tuple[Expression, ...]
+    barrier: Expression
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
 class BarrierPhase:
     """A thread's operation on a barrier object in shared memory, at a pointer.
 
@@ -541,6 +559,7 @@ Expression = (
     | AsyncCommit
     | AsyncWait
     | BulkCopy
+    | TensorCopy
     | BarrierPhase
     | HeapChange
     | Print

@@ -300,6 +300,9 @@ class _TermConverter(Visitor):
     def visit_bulk_copy(self, node: ir.BulkCopy) -> Term:
         return Term("call", "copy_async", "", _convert_all(node.destination, node.source))
 
+    def visit_tensor_copy(self, node: ir.TensorCopy) -> Term:
+        return Term("call", "copy_async", "", _convert_all(node.destination, node.matrix))
+
     def visit_barrier_phase(self, node: ir.BarrierPhase) -> Term:
         return Term("call", node.op, "", _convert_all(node.pointer, node.argument))
 

@@ -6,6 +6,7 @@ record, and one `maximum` selects among several. Zero means no record.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,7 +60,8 @@ class Shadow:
     """
 
     def __init__(self, memory: FlatMemory, blocks: int, cell: int) -> None:
-        self.cell_size = cell
+        # A cell is part of one block's memory.
+        self.cell_size = math.gcd(cell, memory.data.size // blocks) if blocks > 1 else cell
         self.block_count = blocks
         self._bytes = memory.data.size
         self._slots: dict[str, Array] = {}

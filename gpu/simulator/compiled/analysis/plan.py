@@ -261,7 +261,7 @@ def accesses_common_memory(node: object, split_slots: set[int]) -> bool:
                 continue
             case ir.Atomic() | ir.DeclareMemory() | ir.Temporary() | ir.Fence() | ir.BarrierPhase() | ir.BulkCopy():
                 return True
-            case ir.LaunchCall():
+            case ir.LaunchCall() | ir.TensorCopy():
                 return True
             case ir.Call() if accesses_common_memory(each.function.body, set()):
                 return True

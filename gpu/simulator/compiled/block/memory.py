@@ -24,6 +24,9 @@ FAILURE_VARIABLE = "lockstep.failed"
 LAUNCH_CALLBACK_VARIABLE = "lockstep.launched"
 """The variable that holds the address of the callback for records of child launches."""
 
+_SWIZZLE_ALIGNMENT = 1024
+"""Bytes after which the swizzle of tiles in shared memory repeats."""
+
 SHARED_STRIDE_VARIABLE = "lockstep.shared_stride"
 """The variable that holds a block's shared memory size, 8 bytes: the distance between the blocks of a cluster."""
 
@@ -256,11 +259,21 @@ class KernelMemory:
         key: object = "extern" if shared.is_dynamic else shared
         if key not in self._shared:
             if shared.is_dynamic:
-                self._shared[key] = -1
+                self._shared[key] = -1  # at `extern_offset`
             else:
-                self._shared[key] = self.shared_bytes
-                self.shared_bytes += -(-shared.size // 64) * 64
+                self._shared[key] = self._align_shared(shared.size)
+                self.shared_bytes = self._shared[key] + -(-shared.size // 64) * 64
         return "%extern" if shared.is_dynamic else self._asm.offset("%shared", self._shared[key])
+
+    def _align_shared(self, size: int) -> int:
+        """Return the offset of the next shared array; the swizzle of large ones depends on the address."""
+        alignment = _SWIZZLE_ALIGNMENT if size >= _SWIZZLE_ALIGNMENT else 64
+        return -(-self.shared_bytes // alignment) * alignment
+
+    @property
+    def extern_offset(self) -> int:
+        """The offset of the extern shared array, after all arrays of known size."""
+        return self._align_shared(_SWIZZLE_ALIGNMENT if "extern" in self._shared else 0)
 
     def is_shared(self, frame: PlannedFrame, pointer: ir.Expression) -> bool:
         """Return whether a pointer certainly points to shared memory, which only this block uses."""

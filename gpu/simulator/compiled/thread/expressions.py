@@ -142,6 +142,9 @@ class ExpressionWriter(ValueWriter):
     def visit_bulk_copy(self, node: ir.BulkCopy, frame: PlannedFrame) -> Value:
         return self.phases.write_bulk_copy(frame, node)
 
+    def visit_tensor_copy(self, node: ir.TensorCopy, frame: PlannedFrame) -> Value:
+        return self.phases.write_tensor_copy(frame, node)
+
     def visit_call(self, node: ir.Call, frame: PlannedFrame) -> Value:
         return self._call(frame, node)
 

@@ -51,6 +51,58 @@ _CHANGE = f"""define internal i64
   ret i64 %old
 }}"""
 
+# Copies a box of rows of 128 bytes by parts of 16 bytes; bytes outside of the matrix are zeros.
+_COPY_BOX = """define internal void @box.copy(
+    ptr %to, ptr %matrix, i64 %rows, i64 %row_bytes, i64 %pitch, i64 %x, i64 %y, i64 %box_rows, i64 %line) nounwind {
+entry:
+  %count = shl i64 %box_rows, 3
+  br label %part
+part:
+  %index = phi i64 [0, %entry], [%next, %copied]
+  %down = lshr i64 %index, 3
+  %across = and i64 %index, 7
+  %row = add i64 %y, %down
+  %shifted = shl i64 %across, 4
+  %column = add i64 %x, %shifted
+  %lines = add i64 %line, %down
+  %swizzle = and i64 %lines, 7
+  %moved = xor i64 %index, %swizzle
+  %offset = shl i64 %moved, 4
+  %place = getelementptr i8, ptr %to, i64 %offset
+  %start = mul i64 %row, %pitch
+  %distance = add i64 %start, %column
+  %source = getelementptr i8, ptr %matrix, i64 %distance
+  %above = icmp ult i64 %row, %rows
+  %right = icmp sge i64 %column, 0
+  %inside = and i1 %above, %right
+  %left = sub i64 %row_bytes, %column
+  %read = select i1 %inside, i64 %left, i64 0
+  %whole = icmp sge i64 %read, 16
+  br i1 %whole, label %copy, label %partly
+copy:
+  %value = load <16 x i8>, ptr %source, align 1
+  store <16 x i8> %value, ptr %place, align 1
+  br label %copied
+partly:
+  store <16 x i8> zeroinitializer, ptr %place, align 1
+  %some = icmp sgt i64 %read, 0
+  br i1 %some, label %rest, label %copied
+rest:
+  call void @llvm.memmove.p0.p0.i64(ptr %place, ptr %source, i64 %read, i1 false)
+  br label %copied
+copied:
+  %next = add i64 %index, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %part, label %end
+end:
+  ret void
+}"""
+
+_BOX_ROWS = 5
+"""Index of the box's rows among the numbers of a tensor copy."""
+
+_Signal = ir.BarrierPhase | ir.BulkCopy | ir.TensorCopy
+
 
 class PhaseWriter:
     """Writes a thread's operations on barriers in memory.
@@ -102,6 +154,19 @@ class PhaseWriter:
             self._change(self._thread.scalar(frame, copy.barrier), copy, count=asm.value(f"sub i64 0, {size}"))
         return "0"
 
+    def write_tensor_copy(self, frame: PlannedFrame, copy: ir.TensorCopy) -> str:
+        """Write a copy of a box and its arrival."""
+        asm = self._thread.asm
+        destination, matrix = self._thread.scalar(frame, copy.destination), self._thread.scalar(frame, copy.matrix)
+        numbers = [self._int64_value(frame, each) for each in copy.numbers]
+        asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
+        asm.define(_COPY_BOX)
+        operands = ", ".join(f"i64 {number}" for number in numbers)
+        asm.emit(f"call void @box.copy(ptr {destination}, ptr {matrix}, {operands})")
+        size = asm.value(f"mul i64 {numbers[_BOX_ROWS]}, -128")
+        self._change(self._thread.scalar(frame, copy.barrier), copy, count=size)
+        return "0"
+
     def _init(self, address: str, count: str, expression: ir.BarrierPhase) -> str:
         asm = self._thread.asm
         fits = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {count}, 1')}, {MAX_ARRIVALS}")
@@ -113,7 +178,7 @@ class PhaseWriter:
     def _change(
         self,
         address: str,
-        expression: ir.BarrierPhase | ir.BulkCopy,
+        expression: _Signal,
         *,
         arrivals: str = "0",
         dropped: str = "0",
@@ -129,7 +194,7 @@ class PhaseWriter:
             self._write_check(asm.value(f"icmp uge i64 {missing}, {arrivals}"), TOO_MANY_ARRIVALS, expression)
         return asm.value(f"lshr i64 {old}, {PARITY_BIT}")
 
-    def _write_check(self, holds: str, failure_text: str, expression: ir.BarrierPhase | ir.BulkCopy) -> None:
+    def _write_check(self, holds: str, failure_text: str, expression: _Signal) -> None:
         asm = self._thread.asm
         valid, invalid = asm.new_name("right"), asm.new_name("wrong")
         asm.branch(holds, valid, invalid)

@@ -50,6 +50,12 @@ class Scheduler(Protocol):
     def pause(self, position: SourcePosition | None = None) -> None:
         """Switch to another part if it is its turn; `position` is that of the running part."""
 
+    def wait_for_phase(self, position: SourcePosition) -> None:
+        """Switch to other parts, if possible until an mbarrier changes: the running part found a phase incomplete."""
+
+    def recheck_phases(self) -> None:
+        """Let the parts that wait for phases test them again, because an mbarrier has changed."""
+
     def yield_before_write(self) -> None:
         """Switch to other lanes between the reads and the writes of a statement."""
 
@@ -149,7 +155,7 @@ class Copies(Protocol):
         position: SourcePosition,
         perform: Callable[[LaneMask], None],
         read_bytes: Any = None,
-    ) -> None:
+    ) -> Callable[[LaneMask], None]:
         """Start a copy; a copy to memory other than shared memory is performed at once.
 
         Parameters
@@ -167,11 +173,19 @@ class Copies(Protocol):
         read_bytes : int, array or None
             The number of bytes that each lane reads; the rest is filled with zeros. None for all.
 
+        Returns
+        -------
+        callable
+            Completes the copy for the lanes that it is called with.
+
         Raises
         ------
         LaunchError
             The size is not supported: 4, 8 or 16 bytes, or for a bulk copy a multiple of 16.
         """
+
+    def start_box(self, box: Any, mask: LaneMask) -> Callable[[LaneMask], None]:
+        """Start a `TensorBoxCopy` of the only lane of a mask; return a function that completes it."""
 
     def start_read(self, source: Any, size: int, mask: LaneMask, position: SourcePosition) -> None:
         """Start an asynchronous read; until the wait, no thread may change the bytes.

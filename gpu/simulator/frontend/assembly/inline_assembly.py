@@ -728,6 +728,10 @@ class _Assembly:
             case ("async", "bulk", "wait_group", *_):
                 left = self._value(instruction.operands[0], _UINT64, instruction)
                 self.statements.append(self._evaluate(ir.AsyncWait(VOID, left, "bulk")))
+            case ("async", "bulk", "tensor", "2d", "shared::cluster" | "shared::cta", "global", *rest) if _is_tile(
+                rest
+            ):
+                self._lower_tensor_copy(instruction)
             case ("async", "bulk", "shared::cluster" | "shared::cta", "global", *_):
                 to, source, size, barrier, *_ = instruction.operands
                 self._lower_bulk_copy(
@@ -769,6 +773,22 @@ class _Assembly:
         self.lower.scope.function.has_phases |= bool(barrier)
         copy = ir.BulkCopy(
             VOID, to, source, self._value(size, _UINT32, instruction), waits, get_reported_position(self.cursor)
+        )
+        self.statements.append(self._evaluate(copy))
+
+    def _lower_tensor_copy(self, instruction: parsing.Instruction) -> None:
+        """Lower a copy of a tensor map's box to shared memory."""
+        to, source, barrier = instruction.operands
+        operands = re.fullmatch(r"\[\s*([^,\s]+)\s*,\s*\{\s*([^,\s]+)\s*,\s*([^,\s]+)\s*\}\s*\]", source)
+        if operands is None:
+            raise self._unsupported_error(instruction)
+        map_pointer = self._place(f"[{operands[1]}]", _UINT64, replace(instruction, suffixes=("param",))).pointer
+        coordinates = (self._value(operands[number], INT32, instruction) for number in (2, 3))
+        self.lower.scope.function.has_phases = True
+        copy = self._call(
+            instruction,
+            "tensor_copy",
+            (self._barrier(to, instruction), map_pointer, *coordinates, self._barrier(barrier, instruction)),
         )
         self.statements.append(self._evaluate(copy))
 
@@ -1007,6 +1027,11 @@ class _Assembly:
             self._value(more, unsigned, instruction),
             instruction.types[-1],
         )
+
+
+def _is_tile(suffixes: Sequence[str]) -> bool:
+    """Return whether the suffixes of a tensor copy are those of a box that an mbarrier completes, not multicast."""
+    return [word for word in suffixes if word != "tile"] == ["mbarrier::complete_tx::bytes"]
 
 
 def _find_accumulators(parsed: list[parsing.Instruction]) -> frozenset[str]:

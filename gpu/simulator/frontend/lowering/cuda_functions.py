@@ -88,6 +88,10 @@ def lower_builtin_call(lower: Lowering, cursor: Cursor) -> ir.Expression:
         return ir.BulkCopy(
             VOID, destination, source, count, barrier[0] if barrier else None, get_reported_position(cursor)
         )
+    if name == "__lockstep_tensor_copy":
+        lower.scope.function.has_phases = True
+        destination, matrix, *numbers, signaled = (lower.value(each) for each in arguments)
+        return ir.TensorCopy(VOID, destination, matrix, tuple(numbers), signaled, get_reported_position(cursor))
     if name == "__lockstep_async_copy":
         destination, source, count, *source_bytes = (lower.value(each) for each in arguments if is_explicit(each))
         return ir.AsyncCopy(

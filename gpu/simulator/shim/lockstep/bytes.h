@@ -82,3 +82,7 @@ __device__ void __lockstep_phase_complete(void *barrier, unsigned int bytes);
 __device__ bool __lockstep_phase_test(void *barrier, unsigned long long parity);
 __device__ void __lockstep_phase_bind(void *barrier, unsigned int more);
 __device__ void __lockstep_bulk_copy(void *to, const void *from, unsigned int bytes, void *barrier);
+// A copy of a box of a matrix; `line` is the number of the destination's line of 128 bytes.
+__device__ void __lockstep_tensor_copy(void *to, const void *matrix, long long rows, long long row_bytes,
+                                       long long pitch, long long x, long long y, long long box_rows, long long line,
+                                       void *barrier);

@@ -274,6 +274,21 @@ LOCKSTEP_PTX(wgmma_b_turned, const unsigned short *)(unsigned long long tile, un
                                                      unsigned int place) {
     return __lockstep_wgmma_turned(tile, eight * 8 + __lockstep_ptx_laneid() / 4, half, place);
 }
+// As cuda.h declares it.
+struct __align__(64) CUtensorMap {
+    unsigned long long opaque[16];
+};
+// Copy a box of rows of 128 bytes. A tensor map begins with the matrix's address, rows, bytes per row, pitch in bytes,
+// bytes per element, and the box's rows.
+LOCKSTEP_PTX(tensor_copy, void)(void *to, const unsigned long long *map, int x, int y, void *barrier) {
+    unsigned int at = (unsigned int)__cvta_generic_to_shared(to);
+    long long first = x * (long long)map[4];
+    __lockstep_assert(map[5] > 0, "the bulk tensor copy has a tensor map");
+    __lockstep_assert(at % 128 == 0, "a box in shared memory is aligned to 128 bytes");
+    __lockstep_assert(first % 16 == 0, "the simulator supports boxes that begin at a multiple of 16 bytes in a row");
+    __lockstep_tensor_copy(to, (const void *)map[0], (long long)map[1], (long long)map[2], (long long)map[3], first, y,
+                           (long long)map[5], at / 128, barrier);
+}
 // A cluster's blocks are those of a box of the grid.
 __device__ void __lockstep_cluster_arrive();
 __device__ void __lockstep_cluster_wait();

@@ -349,3 +349,24 @@ def test_a_barrier_that_is_misused_is_an_error(body: str, reason: str) -> None:
     )
     with pytest.raises(LaunchError, match=r"(test.cu|lockstep_barrier.h):.*thread \(0,0,0\) in block.*" + reason):
         module.compiled_kernel("k").launch((1, 1, 1), (1, 1, 1), [])
+
+
+def test_a_thread_that_waits_for_a_phase_may_do_what_others_wait_for() -> None:
+    source = """
+    #include <cuda/barrier>
+    __global__ void k(int *flag, int *out) {
+        __shared__ cuda::barrier<cuda::thread_scope_block> here;
+        if (threadIdx.x == 0) init(&here, 1);
+        __syncthreads();
+        if (threadIdx.x == 32) {
+            while (!*(volatile int *)flag) {}
+            here.arrive();
+        } else if (threadIdx.x == 0) {
+            while (!here.try_wait_parity(0)) *(volatile int *)flag = *out + 1;
+            *out = 5;
+        }
+    }"""
+    flag, out = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    arguments = [flag.view(np.uint8), out.view(np.uint8)]
+    build(source).kernel("k").launch((1, 1, 1), (64, 1, 1), arguments, max_rounds=5000)
+    assert (flag[0], out[0]) == (1, 5)
