@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy.typing as npt
 
-from gpu.engines.base import Argument, Array, Buffer, Engine, Extent, Kernel, Module, PhaseTimes, Routine
+from gpu.engines.base import Argument, Array, Buffer, Engine, Extent, Kernel, Module, PhaseTimes, Routine, TensorMap
 
 MIN_REPETITIONS = 5
 """Fewest repetitions of long runs."""
@@ -56,11 +57,17 @@ class RecordingEngine:
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         def action() -> None:
-            current = [self._replacements.get(id(argument), argument) for argument in arguments]
+            current = [self._replace(argument) for argument in arguments]
             self._inner.launch(kernel, grid, block, *current, shared_bytes=shared_bytes)
 
         action()
         self._actions.append(action)
+
+    def _replace(self, argument: Argument) -> Argument:
+        """Return an argument with the buffer that currently replaces its own."""
+        if isinstance(argument, TensorMap):
+            return replace(argument, buffer=self._replacements.get(id(argument.buffer), argument.buffer))
+        return self._replacements.get(id(argument), argument)
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
         def action() -> None:

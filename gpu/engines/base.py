@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from gpu.base.errors import KernelError
+from gpu.base.errors import KernelError, LaunchError
 from gpu.base.paths import KERNELS
 
 Array = npt.NDArray[Any]
@@ -157,7 +157,39 @@ class Module(Protocol):
         ...
 
 
-Argument = Buffer | np.generic
+@dataclass(frozen=True, eq=False)
+class TensorMap:
+    """An argument for a parameter `const __grid_constant__ CUtensorMap`: a matrix, and a box for bulk tensor copies.
+
+    The box is stored with the 128-byte swizzle, and its elements outside of the matrix are zeros. Tensor maps are the
+    first arguments of a launch, since a parameter of this type is aligned to its size.
+
+    Parameters
+    ----------
+    buffer : Buffer
+        The matrix, row-major; the bytes of a row are a multiple of 16.
+    box_rows : int
+        Rows of the box, up to 256; its rows have 128 bytes.
+
+    Raises
+    ------
+    LaunchError
+        The buffer or the box does not meet these requirements.
+    """
+
+    buffer: Buffer
+    box_rows: int
+
+    def __post_init__(self) -> None:
+        shape, itemsize = self.buffer.shape, self.buffer.dtype.itemsize
+        if len(shape) != 2 or 0 in shape or shape[1] * itemsize % 16 or not 0 < self.box_rows <= 256:
+            raise LaunchError(
+                f"A tensor map needs a matrix with rows of a multiple of 16 bytes and a box of 1 to 256 rows, not "
+                f"shape {shape} of {self.buffer.dtype} and {self.box_rows} rows."
+            )
+
+
+Argument = Buffer | TensorMap | np.generic
 Routine = Callable[..., None]
 """`routine(library, *arrays)`: the library is CuPy, with NumPy's interface; the arrays are modified in place."""
 

@@ -13,7 +13,7 @@ from gpu.base.findings import Finding, build_error_finding
 from gpu.base.lane_mask import LaneMask
 from gpu.base.resource_limits import CPU_SECONDS
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, get_buffer, get_memory
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.checkers.races.races import RaceChecker
@@ -115,11 +115,11 @@ class CheckingEngine(SimulatorEngine):
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatedKernel)
-        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        values = [get_memory(argument) for argument in arguments]
         unwritten = [
             name
             for (name, _), argument in zip(kernel.parameters, arguments, strict=False)
-            if isinstance(argument, SimulatedBuffer) and argument in self._unwritten
+            if get_buffer(argument) in self._unwritten
         ]
         checkers = create_checkers(unwritten, self._heaps) if self._checks else ()
         coverage = _Coverage(self.reached)
@@ -128,7 +128,7 @@ class CheckingEngine(SimulatorEngine):
             kernel.launch(
                 grid,
                 block,
-                values,  # type: ignore[arg-type]
+                values,
                 shared_bytes=shared_bytes,
                 on_progress=self.on_progress,
                 observers=(*checkers, coverage, *self.extra_observers),
@@ -149,5 +149,5 @@ class CheckingEngine(SimulatorEngine):
             self.findings += found + (select_trial_findings(trial, found) if trial is not None else [])
         # The launch may have written its arguments: later launches do not report them as uninitialized.
         for argument in arguments:
-            if isinstance(argument, SimulatedBuffer):
-                self._unwritten.discard(argument)
+            if (buffer := get_buffer(argument)) is not None:
+                self._unwritten.discard(buffer)

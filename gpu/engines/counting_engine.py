@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpu.engines.base import Argument, Extent, Kernel
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
+from gpu.engines.simulator import SimulatorEngine, get_memory
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.observer import Observer
 from gpu.simulator.simulated_module import SimulatedModule
@@ -23,11 +23,11 @@ class ObservedEngine(SimulatorEngine):
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatedKernel)
-        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        values = [get_memory(argument) for argument in arguments]
         kernel.launch(
             grid,
             block,
-            values,  # type: ignore[arg-type]
+            values,
             shared_bytes=shared_bytes,
             on_progress=self.on_progress,
             observers=(self._observer,),

@@ -13,7 +13,14 @@ import numpy.typing as npt
 from gpu.base.paths import KERNELS
 from gpu.devices.architecture import explain_missing_warpgroups
 from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, inline_headers, kernel_text
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
+from gpu.engines.simulator import (
+    SimulatedBuffer,
+    SimulatorEngine,
+    SimulatorKernel,
+    get_buffer,
+    get_memory,
+    replace_buffer,
+)
 from gpu.timing.compiler import MachineKernel
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.kernels import ModeledFile, compile_modeled_file
@@ -188,19 +195,19 @@ class ModelingEngine(SimulatorEngine):
         key = (kernel.name, id(kernel.file), shape)
         count, estimate = self._estimate_cache.get(key, (0, None))
         if estimate is None or count & (count - 1) == 0:
-            values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
-            estimate = kernel.file.estimate_launch(kernel.name, shape, values)  # type: ignore[arg-type]
+            values = [get_memory(argument) for argument in arguments]
+            estimate = kernel.file.estimate_launch(kernel.name, shape, values)
         self._estimate_cache[key] = count + 1, estimate
         if self._is_timed(estimate):
-            values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
-            self.timelines = kernel.file.build_timelines(kernel.name, shape, values, estimate.time_us)  # type: ignore[arg-type]
+            values = [get_memory(argument) for argument in arguments]
+            self.timelines = kernel.file.build_timelines(kernel.name, shape, values, estimate.time_us)
             self.timed_launch = len(self.launches)
         code = kernel.file.machine_kernel(kernel.name)
         self.launches.append(
             ModeledLaunch(kernel.name, shape.grid, shape.block, estimate.time_us, estimate, kernel.file.name, code)
         )
         work = estimate.instructions * 32
-        buffers = [argument for argument in arguments if isinstance(argument, SimulatedBuffer)]
+        buffers = [buffer for buffer in map(get_buffer, arguments) if buffer is not None]
         size = sum(buffer.data.size for buffer in buffers)
         runs = shared_bytes <= self.device.shared_bytes_per_block
         if not runs or self._executed_instructions + work > _MAX_LANE_INSTRUCTIONS or size > _MAX_BYTES:
@@ -208,7 +215,7 @@ class ModelingEngine(SimulatorEngine):
             return
         self._detach_from_host(buffers)
         # A host program may free the arguments before the launch is executed here.
-        copied = [replace(argument) if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        copied = [replace_buffer(argument, replace) for argument in arguments]
 
         def run() -> None:
             self._executed_instructions += work

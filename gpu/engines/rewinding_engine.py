@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu.engines.base import Argument, Array, Buffer, Device, Extent, Kernel
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel, get_buffer, get_memory
 from gpu.simulator.executor.state.observer import Observer
 
 MAX_BYTES = 2**28
@@ -81,6 +81,11 @@ class SavedLaunch:
     compiled: bool
 
     @property
+    def buffers(self) -> tuple[SimulatedBuffer | None, ...]:
+        """The buffer that the kernel accesses through each argument; None for a value."""
+        return tuple(map(get_buffer, self.arguments))
+
+    @property
     def blocks(self) -> int:
         """The number of blocks of the grid."""
         return int(np.prod(self.grid))
@@ -121,11 +126,13 @@ class RewoundLaunch:
         }
         arrays: dict[SimulatedBuffer, Array] = {}
         for argument, found in zip(saved_launch.arguments, saved_launch.buffer_contents, strict=True):
-            if isinstance(argument, SimulatedBuffer) and found is not None:
-                arrays.setdefault(argument, found.copy())
+            buffer = get_buffer(argument)
+            if buffer is not None and found is not None:
+                arrays.setdefault(buffer, found.copy())
         self._arrays = arrays
         self.values: list[Any] = [
-            arrays[each] if isinstance(each, SimulatedBuffer) else each for each in saved_launch.arguments
+            get_memory(argument, arrays[buffer] if (buffer := get_buffer(argument)) is not None else None)
+            for argument in saved_launch.arguments
         ]
         self.restore((saved_launch.variables, {}))
 
@@ -244,7 +251,7 @@ class RewindingEngine(SimulatorEngine):
                     shared_bytes,
                     arguments,
                     tuple(
-                        argument.data.copy() if isinstance(argument, SimulatedBuffer) else None
+                        buffer.data.copy() if (buffer := get_buffer(argument)) is not None else None
                         for argument in arguments
                     ),
                     {name: data.copy() for name, (_, data) in kernel.simulator_kernel.lockstep.variables.items()},

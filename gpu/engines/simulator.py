@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,14 @@ from gpu.engines.base import (
     Module,
     PhaseTimes,
     Routine,
+    TensorMap,
     kernel_text,
 )
 from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.memory import POISON
+from gpu.simulator.executor.textures import SimulatedTensorMap
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.simulated_module import SimulatedModule
 
@@ -47,6 +49,36 @@ class SimulatedBuffer:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     data: npt.NDArray[np.uint8]
+
+
+def get_buffer(argument: Argument) -> SimulatedBuffer | None:
+    """Return the buffer that a kernel accesses through an argument; None if it is a value."""
+    buffer = argument.buffer if isinstance(argument, TensorMap) else argument
+    return buffer if isinstance(buffer, SimulatedBuffer) else None
+
+
+def get_memory(argument: Argument, data: Array | None = None) -> Any:
+    """Return an argument as the simulator's kernels take it: a buffer's bytes, a tensor map or a value.
+
+    `data`, if not None, replaces the bytes of the argument's buffer.
+    """
+    buffer = get_buffer(argument)
+    if buffer is None:
+        return argument
+    memory = buffer.data if data is None else data
+    if not isinstance(argument, TensorMap):
+        return memory
+    (rows, columns), size = buffer.shape, buffer.dtype.itemsize
+    return SimulatedTensorMap(memory, rows, columns, columns * size, size, argument.box_rows)
+
+
+def replace_buffer(argument: Argument, get_replacement: Callable[[SimulatedBuffer], SimulatedBuffer]) -> Argument:
+    """Return an argument with another buffer; a value stays the same."""
+    buffer = get_buffer(argument)
+    if buffer is None:
+        return argument
+    other = get_replacement(buffer)
+    return replace(argument, buffer=other) if isinstance(argument, TensorMap) else other
 
 
 @dataclass(eq=False)
@@ -170,9 +202,7 @@ class SimulatorEngine:
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatorKernel)
-        values: list[Any] = [
-            argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments
-        ]
+        values: list[Any] = [get_memory(argument) for argument in arguments]
         kernel.lockstep.check_launch(grid, block, shared_bytes, values)
         if self._try_compile(kernel, grid, block):
             with self._time_phase("kernel"):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpu.base.errors import KernelError, LaunchError
 from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, kernel_text
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorModule
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorModule, get_buffer, get_memory
 from gpu.recording.recording import RecordedLaunch, Recording, Shape
 from gpu.recording.trace import Trace
 from gpu.simulator.executor.launch import SimulatedKernel
@@ -144,14 +144,14 @@ class TracingEngine(SimulatorEngine):
             super().launch(plain, grid, block, *arguments, shared_bytes=shared_bytes)
             return
         buffers = self._buffer_arguments(kernel, arguments)
-        empty = [name for name, argument in buffers.items() if argument in self._unwritten_buffers]
-        values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
+        empty = [name for name, buffer in buffers.items() if buffer in self._unwritten_buffers]
+        values = [get_memory(argument) for argument in arguments]
         with self._time_phase("kernel"):
             trace = kernel.module.trace(
                 kernel.name,
                 grid,
                 block,
-                values,  # type: ignore[arg-type]
+                values,
                 shared_bytes=shared_bytes,
                 max_lane_events=self._remaining_lane_events,
                 max_rounds=self._max_rounds,
@@ -159,7 +159,7 @@ class TracingEngine(SimulatorEngine):
                 uninitialized=empty,
                 blocks=blocks,
             )
-        self._unwritten_buffers -= {argument for argument in arguments if isinstance(argument, SimulatedBuffer)}
+        self._unwritten_buffers.difference_update(buffers.values())
         self._traces.append(
             RecordedLaunch(
                 trace, self._buffer_numbers(trace, kernel, buffers), self._array_shapes(trace, kernel, buffers)
@@ -171,35 +171,34 @@ class TracingEngine(SimulatorEngine):
             raise LaunchError(trace.failure)
         self.on_progress(1.0)
 
-    def _buffer_arguments(self, kernel: TracedKernel, arguments: tuple[Argument, ...]) -> dict[str, Argument]:
-        """Return the arguments that are buffers, by parameter name."""
+    def _buffer_arguments(self, kernel: TracedKernel, arguments: tuple[Argument, ...]) -> dict[str, SimulatedBuffer]:
+        """Return the buffers among the arguments, by parameter name."""
         pairs = zip(
             kernel.simulated_kernel.parameters, arguments, strict=False
         )  # the launch reports a wrong number of arguments
-        return {name: argument for (name, _), argument in pairs if isinstance(argument, SimulatedBuffer)}
+        return {name: buffer for (name, _), argument in pairs if (buffer := get_buffer(argument)) is not None}
 
     def _buffer_numbers(
-        self, trace: Trace, kernel: TracedKernel, buffers: dict[str, Argument]
+        self, trace: Trace, kernel: TracedKernel, buffers: dict[str, SimulatedBuffer]
     ) -> tuple[int | None, ...]:
         """Return the number of the buffer or module variable of each array of a trace."""
-        remaining = dict(buffers)
+        remaining: dict[str, Hashable] = {**buffers}
         numbers: list[int | None] = []
         for array in trace.arrays:
             if array.space not in ("global", "constant"):
                 numbers.append(None)
                 continue
             # An array has the name of the first parameter that points to it; module variables come after.
-            argument = remaining.pop(array.name, None)
-            key: Hashable = argument if isinstance(argument, SimulatedBuffer) else (kernel.module, array.name)
+            key: Hashable = remaining.pop(array.name, (kernel.module, array.name))
             numbers.append(self._assign_number(key))
         return tuple(numbers)
 
-    def _array_shapes(self, trace: Trace, kernel: TracedKernel, buffers: dict[str, Argument]) -> tuple[Shape, ...]:
+    def _array_shapes(
+        self, trace: Trace, kernel: TracedKernel, buffers: dict[str, SimulatedBuffer]
+    ) -> tuple[Shape, ...]:
         """Return the shape of each array of a trace, from the host program or the kernel's declaration."""
         global_shapes = dict(kernel.constants)
-        global_shapes.update(
-            (name, buffer.shape) for name, buffer in buffers.items() if isinstance(buffer, SimulatedBuffer)
-        )
+        global_shapes.update((name, buffer.shape) for name, buffer in buffers.items())
         shared = kernel.simulated_kernel.shared_shapes
         shapes: list[Shape] = []
         for array in trace.arrays:

@@ -17,7 +17,7 @@ from gpu.base.errors import InputError, KernelError, LaunchError
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import kernel_text
 from gpu.engines.rewinding_engine import BufferFill, Origin, RewindingEngine, RewoundLaunch, SavedLaunch
-from gpu.engines.simulator import SimulatedBuffer
+from gpu.engines.simulator import SimulatedBuffer, replace_buffer
 from gpu.engines.tracing_engine import TracingEngine
 from gpu.messages.runs.writer import MAX_STATEMENTS, FindWriter, StepWriter, Writer, WrittenElement
 from gpu.patterns import find_pattern
@@ -116,15 +116,12 @@ def record_writer(request: StepWriter, report_progress: ProgressCallback) -> Rec
         for name, data in rewound.copy_variables().items():
             with suppress(KernelError):  # lowering may add variables that the other module names differently
                 module.set_constant(name, data)
-        buffers: dict[SimulatedBuffer, SimulatedBuffer] = {}
-        for argument in kept.arguments:
-            if isinstance(argument, SimulatedBuffer):
-                buffers.setdefault(
-                    argument, SimulatedBuffer(argument.shape, argument.dtype, rewound.current_contents(argument))
-                )
-        arguments = [
-            buffers[argument] if isinstance(argument, SimulatedBuffer) else argument for argument in kept.arguments
-        ]
+        buffers = {
+            buffer: SimulatedBuffer(buffer.shape, buffer.dtype, rewound.current_contents(buffer))
+            for buffer in kept.buffers
+            if buffer is not None
+        }
+        arguments = [replace_buffer(argument, buffers.__getitem__) for argument in kept.arguments]
         failure = ""
         try:
             tracing.launch(
@@ -193,7 +190,7 @@ def _search_launches(
                     unknown_reason="No thread wrote it: the host program filled the array with this value.",
                 )
             continue
-        if origin.buffer not in kept.arguments:
+        if origin.buffer not in kept.buffers:
             continue
         try:
             writes = _writes_in_launch(RewoundLaunch(kept, on_progress), origin, on_progress)
@@ -296,7 +293,7 @@ def _is_unchanged_by(rewound: RewoundLaunch, origin: Origin, blocks: range) -> b
 
 def _find_parameter_name(saved_launch: SavedLaunch, buffer: SimulatedBuffer) -> str:
     """Return a kernel's name of a buffer: the first parameter that points to it, as in recordings."""
-    return saved_launch.kernel.simulator_kernel.lockstep.parameters[saved_launch.arguments.index(buffer)][0]
+    return saved_launch.kernel.simulator_kernel.lockstep.parameters[saved_launch.buffers.index(buffer)][0]
 
 
 def _describe_writer(write: ObservedWrite, saved_launch: SavedLaunch, engine: RewindingEngine) -> Writer:

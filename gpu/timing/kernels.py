@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.base.errors import CompileError, KernelError
+from gpu.simulator.executor.textures import SimulatedTensorMap
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing.compiler import MachineKernel, assemble
 from gpu.timing.estimate.compiler import estimate_registers, generate_ptx
@@ -104,7 +105,7 @@ class ModeledFile:
         }
 
     def estimate_launch(
-        self, kernel: str, shape: GridShape, arguments: Sequence[Array | np.generic | None]
+        self, kernel: str, shape: GridShape, arguments: Sequence[Array | SimulatedTensorMap | np.generic | None]
     ) -> LaunchEstimate:
         """Predict the time of a launch.
 
@@ -113,7 +114,7 @@ class ModeledFile:
         kernel : str
         shape : GridShape
         arguments : sequence
-            For a pointer the array's bytes or None; otherwise a NumPy scalar.
+            For a pointer the array's bytes or None; for a tensor map a SimulatedTensorMap; otherwise a NumPy scalar.
         """
         model, parameters, memory = self._prepare_launch(kernel, arguments)
         return model.estimate_launch(shape, parameters, memory)
@@ -122,7 +123,7 @@ class ModeledFile:
         self,
         kernel: str,
         shape: GridShape,
-        arguments: Sequence[Array | np.generic | None],
+        arguments: Sequence[Array | SimulatedTensorMap | np.generic | None],
         time_us: float | None = None,
     ) -> LaunchTimelines:
         """Return a launch's warp timelines, see `LaunchModel`; source lines require `compile_modeled_file(lines=True)`.
@@ -139,7 +140,7 @@ class ModeledFile:
         return replace(timelines, kernel=kernel, source=self.source)
 
     def _prepare_launch(
-        self, kernel: str, arguments: Sequence[Array | np.generic | None]
+        self, kernel: str, arguments: Sequence[Array | SimulatedTensorMap | np.generic | None]
     ) -> tuple[LaunchModel, Array, SampledMemory]:
         """Return a kernel's model, its parameter buffer, and the memory of its pointers."""
         ptx_kernel, model = self._build_model(kernel)
@@ -149,9 +150,10 @@ class ModeledFile:
         numbers: dict[int, int] = {}
         arrays: list[Array] = []
         for argument in arguments:
-            if isinstance(argument, np.ndarray) and id(argument) not in numbers:
-                numbers[id(argument)] = len(arrays)
-                arrays.append(argument)
+            array = argument.data if isinstance(argument, SimulatedTensorMap) else argument
+            if isinstance(array, np.ndarray) and id(array) not in numbers:
+                numbers[id(array)] = len(arrays)
+                arrays.append(array)
         variables = {_FIRST_VARIABLE_WINDOW + number: self._variables[name] for number, name in enumerate(names)}
         memory = SampledMemory({**dict(enumerate(arrays)), **variables})
         last_parameter = ptx_kernel.parameters[-1] if ptx_kernel.parameters else None
@@ -160,6 +162,8 @@ class ModeledFile:
             value: Any = argument
             if isinstance(argument, np.ndarray):
                 value = memory.address(numbers[id(argument)])
+            elif isinstance(argument, SimulatedTensorMap):
+                value = argument.encode(int(memory.address(numbers[id(argument.data)])))
             elif argument is None:
                 value = np.int64(0)
             data = np.frombuffer(np.asarray(value).tobytes(), np.uint8)[: parameter.size]

@@ -39,10 +39,11 @@ from gpu.engines.base import (
     Kernel,
     PhaseTimes,
     Routine,
+    TensorMap,
     inline_headers,
     kernel_text,
 )
-from gpu.engines.cuda import libraries, textures
+from gpu.engines.cuda import libraries, tensor_maps, textures
 from gpu.engines.cuda.memory_pool import FreedMemoryPool, IpcMemoryCache
 from gpu.simulator.executor.state.memory import POISON
 
@@ -118,6 +119,19 @@ class CudaModule:
         if self._constants.get(name) != content:  # a copy waits for all streams
             cuda.memcpy_htod(address, data)
             self._constants[name] = content
+
+
+def _bind_argument(argument: Argument) -> tuple[Any, Any]:
+    """Return an argument's type and value for PyCUDA."""
+    if isinstance(argument, CudaBuffer):
+        return "P", int(argument.memory)
+    if isinstance(argument, TensorMap):
+        buffer = argument.buffer
+        assert isinstance(buffer, CudaBuffer)
+        address = int(buffer.memory)
+        return tensor_maps.DTYPE, tensor_maps.encode(address, buffer.shape, buffer.dtype, argument.box_rows)
+    assert isinstance(argument, np.generic)
+    return argument.dtype, argument
 
 
 def _float32_lanes(capability: tuple[int, int]) -> int:
@@ -363,16 +377,14 @@ class CudaEngine:
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, CudaKernel)
         self._last_kernel = kernel.name
+        types, values = zip(*map(_bind_argument, arguments), strict=True) if arguments else ((), ())
         with self._convert_errors():
-            kernel.function.prepare(
-                ["P" if isinstance(argument, CudaBuffer) else argument.dtype for argument in arguments]
-            )
+            kernel.function.prepare(list(types))
             attribute = cuda.function_attribute
             static_bytes = kernel.function.get_attribute(attribute.SHARED_SIZE_BYTES) if shared_bytes else 0
             if static_bytes + shared_bytes > self.device.shared_bytes_per_block:
                 kernel.function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
         self._queue_lead_kernel()
-        values = [int(argument.memory) if isinstance(argument, CudaBuffer) else argument for argument in arguments]
         with self._time_phase("kernel"):
             stream = self._stream.stream if self._stream is not None else None
             kernel.function.prepared_async_call(tuple(grid), tuple(block), stream, *values, shared_size=shared_bytes)

@@ -318,6 +318,9 @@ class ThreadWriter(ValueWriter):
         )
         return "void"
 
+    def visit_tensor_copy(self, copy: ir.TensorCopy, frame: _CallFrame) -> Value:
+        raise UnsupportedKernel("bulk tensor copies")
+
     def visit_local(self, node: ir.Local, frame: _CallFrame) -> Value:
         return (
             frame.arrays[node.slot]

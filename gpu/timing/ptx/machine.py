@@ -34,6 +34,8 @@ _FINAL_ITERATIONS = 2
 _MAXIMUM_CHANGES = 4
 """The most distinct iterations at which a loop's comparisons change that are considered; with one per lane, no
 iteration could be skipped."""
+_BOX_LINE_BYTES = 128
+"""Bytes of a row of a tensor map's box."""
 _DEVICE_RUNTIME = "__cudaCDP2"
 """The prefix of functions of CUDA's device runtime: launches, streams."""
 _MAXIMUM_SPINS = 6
@@ -885,6 +887,8 @@ class PtxMachine:
         words = instruction.modifiers
         if "commit_group" in words or "wait_group" in words:
             return lambda state, mask: None
+        if words[2:5:2] == ("tensor", "shared::cluster"):
+            return self._compile_tensor_copy(instruction, index)
         if words[2] not in ("shared::cluster", "shared::cta") or words[3] != "global":
             raise KernelError("The timing model supports bulk copies from global to shared memory only.")
         address, size = (
@@ -892,6 +896,26 @@ class PtxMachine:
             self._create_getter(instruction.operands[2], "u32"),
         )
         return lambda state, mask: state.record_bulk_copy(index, address(state), size(state), mask)
+
+    def _compile_tensor_copy(self, instruction: PtxInstruction, index: int) -> Step:
+        """Record the rows of a box that a tensor map in the kernel's parameters describes."""
+        operands = [word.strip("[]{} ") for word in instruction.operands[1].split(",")]
+        if "2d" not in instruction.modifiers or len(operands) != 3:
+            raise KernelError("The timing model supports bulk tensor copies of two dimensions only.")
+        parameter = self._create_getter(operands[0], "s64")
+        column, row = (self._create_getter(operand, "s32") for operand in operands[1:])
+
+        def run(state: SampledBlocks, mask: SampleLanes) -> None:
+            start = int(np.broadcast_to(parameter(state), mask.bits.size)[mask.numbers[0]])
+            words = state.parameters[start : start + 48].view(np.int64)
+            address, rows, row_bytes, pitch, element_bytes, box_rows = words.tolist()
+            first = np.reshape(column(state), (-1, 1)).astype(np.int64) * element_bytes
+            places = np.reshape(row(state), (-1, 1)).astype(np.int64) + np.arange(box_rows)
+            begin, end = np.maximum(first, 0), np.minimum(first + _BOX_LINE_BYTES, row_bytes)
+            sizes = np.where((places >= 0) & (places < rows), np.maximum(end - begin, 0), 0)
+            state.record_bulk_copy(index, address + places * pitch + begin, sizes, mask)
+
+        return run
 
     def _compile_memory_barrier(self, instruction: PtxInstruction) -> Step:
         """Treat each phase that is waited for as complete."""

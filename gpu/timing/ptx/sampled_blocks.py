@@ -432,20 +432,26 @@ class SampledBlocks:
         place : int
             The index of the instruction in the kernel.
         places : integer or array
-            The address of each copy's first byte, one for all lanes or one per lane.
+            The address of each copy's first byte, one for all lanes or one per lane; for copies of several rows, with
+            another axis of one address per row.
         sizes : integer or array
-            Bytes per copy, one for all lanes or one per lane.
+            Bytes per copy, or per row of a copy, in the same form.
         mask : SampleLanes
             The lanes that start a copy.
         """
         warps, ones = mask.warps, np.ones(mask.warps.size, np.int64)
+        rows = max(np.shape(values)[1] if np.ndim(values) > 1 else 1 for values in (places, sizes))
         first_bytes, sizes = (
-            np.broadcast_to(values, self.lanes).reshape(-1, WARP)[warps] for values in (places, sizes)
+            np.broadcast_to(values if np.ndim(values) > 1 else np.reshape(values, (-1, 1)), (self.lanes, rows)).reshape(
+                -1, WARP, rows
+            )[warps]
+            for values in (places, sizes)
         )
         sectors_by_warp = [
             np.concatenate([np.arange(at, at + size, _SECTOR) // _SECTOR for at, size in zip(*lanes, strict=True)])
             for lanes in (
-                (first_bytes[row, active], sizes[row, active].astype(np.int64)) for row, active in enumerate(mask.rows)
+                (first_bytes[row, active].ravel(), sizes[row, active].astype(np.int64).ravel())
+                for row, active in enumerate(mask.rows)
             )
         ]
         starts = np.concatenate([[0], np.cumsum([sectors.size for sectors in sectors_by_warp])]).astype(np.int64)
