@@ -9,24 +9,33 @@
 //
 // for float16         idea                                               what still limits it
 // matmul_whole_rows   pad rows for 16-byte copies                        as many bytes written as read
-// matmul_fp16         copies during products, in the rows' layout        the rate and power of tensor cores
-// matmul_fp16_add     for few elements: sum over parts of k              a second launch
+// matmul_fp16         tensor maps: boxes of the matrices as they are     the rate and power of tensor cores
 
+#include <cooperative_groups.h>
+#include <cuda.h>
 #include <cuda_fp16.h>
-#include <cuda_pipeline_primitives.h>
 
 #include "matmul_finish.cuh"
 #include "matmul_scale.cuh"
 
 // A block computes ROWS x COLUMNS elements, a warpgroup 64 rows of them. It has STAGES pipeline stages in shared
-// memory. BLOCKS is the number of resident blocks per multiprocessor of matmul_fp16, which has at least three stages.
+// memory. For matmul_fp16, BLOCKS is the number of resident blocks per multiprocessor, and SPLITS the number of blocks
+// of a cluster that share the steps of one tile; they compute one tile only.
 #ifndef ROWS
 #define ROWS 64
 #define COLUMNS 16
-#define STAGES 3
+#define STAGES 2
 #endif
 #ifndef BLOCKS
 #define BLOCKS 1
+#endif
+#ifndef SPLITS
+#define SPLITS 1
+#endif
+#if SPLITS > 1
+#define CLUSTER __cluster_dims__(SPLITS, 1, 1)
+#else
+#define CLUSTER
 #endif
 
 // A step has as many elements along k as 128 bytes of a row of A or a column of B; a tensor core instruction uses a
@@ -37,23 +46,23 @@
 #define B_TILE (COLUMNS * DEPTH)
 #define STAGE (2 * (A_TILE + B_TILE))
 
-// For matmul_fp16: rows are copied in parts of 16 bytes, eight per line of shared memory. A line of B's tile is a row,
-// and a wider tile has several lines next to each other. Two stages are being multiplied, the others filled.
+// For matmul_fp16: a line of shared memory has eight parts of 16 bytes. A line of B's tile is a row, and a wider tile
+// has several boxes next to each other.
 #define PART 8
 #define LINE (8 * PART)
-#define LINES_ACROSS ((COLUMNS + LINE - 1) / LINE)
-#define FP16_STAGE (A_TILE + LINES_ACROSS * DEPTH * LINE)
-#define AHEAD (STAGES - 2)
+#define B_BOX (DEPTH * LINE)
+#define B_BOXES ((COLUMNS + LINE - 1) / LINE)
+#define FP16_STAGE (A_TILE + B_BOXES * B_BOX)
 
 // Warps that multiply, in warpgroups, followed by one that copies.
 #define MULTIPLYING (ROWS / 16)
 #define THREADS (MULTIPLYING * 32 + 32)
-// In matmul_fp16 the multiplying warps copy too, half of them at a time.
-#define FP16_THREADS (MULTIPLYING * 32)
-#define COPYING (FP16_THREADS / 2)
 
 // Rows of tiles that run at the same time and read the same columns of B.
-#define BAND 8
+#define BAND (1024 / ROWS)
+
+// With SPLITS > 1, the sums of a block in its shared memory: rows are padded so that lanes use different banks.
+#define SUMS_PITCH (COLUMNS + 8)
 
 __device__ unsigned int pair_of(__half low, __half high) {
     return static_cast<unsigned int>(__half_as_ushort(high)) << 16 | __half_as_ushort(low);
@@ -133,6 +142,16 @@ __device__ void copy(unsigned int to, const __half *from, int bytes, unsigned in
                  : "memory");
 }
 
+// Copy a box of a matrix, which begins at a row and a column, and signal the barrier. Lines are swizzled as in
+// matmul_split_tiles, and elements outside of the matrix are zeros.
+__device__ void copy_box(unsigned int to, const CUtensorMap *matrix, int row, int column, unsigned int barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+        "[%4];" ::"r"(to),
+        "l"(matrix), "r"(column), "r"(row), "r"(barrier)
+        : "memory");
+}
+
 // The descriptor of a tile for tensor cores: its address, the 128-byte swizzle, and the distance of eight lines, 1024
 // bytes. If k runs across the lines, a tile of more than one 128-byte line consists of several neighboring tiles,
 // `apart` bytes from each other. All in units of 16 bytes.
@@ -149,7 +168,21 @@ __device__ unsigned long long tile_at(unsigned int address, int apart = 16) {
 // lane.
 template <int B_TURNED>
 __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, unsigned long long b, int adds) {
-#if COLUMNS == 128
+#if COLUMNS == 256
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
+        "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
+        "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, "
+        "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, "
+        "%70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, "
+        "%87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, "
+        "%103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, "
+        "%117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, adds, 1, 1, 0, %131; }"
+        : SUMS_64(0), SUMS_64(64)
+        : "l"(a), "l"(b), "r"(adds), "n"(B_TURNED));
+#elif COLUMNS == 128
     asm volatile(
         "{ .reg .pred adds; setp.ne.b32 adds, %66, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
@@ -305,61 +338,6 @@ extern "C" __global__ void matmul_whole_rows(const __half *matrix, __half *whole
     *reinterpret_cast<uint4 *>(whole + i * PART) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }
 
-// Start an asynchronous copy of a part of a row, or of zeros outside.
-__device__ void copy_part(unsigned int to, const __half *from, bool inside) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
-}
-
-// Start asynchronous copies of a tile of LINES rows with PARTS parts each; `rows` and `columns` remain in the
-// matrix. A line's parts are swizzled by the line's number, so that the same part of eight lines is in different
-// banks.
-template <int LINES, int PARTS>
-__device__ void copy_rows(unsigned int tile, const __half *from, int pitch, int rows, int columns) {
-    constexpr int AT_A_TIME = COPYING / PARTS;
-    int part = threadIdx.x % PARTS;
-    int row = threadIdx.x % COPYING / PARTS;
-    from += row * pitch + part * PART;
-    if (part * PART >= columns) rows = 0;
-#pragma unroll
-    for (int turn = 0; turn < LINES; turn += AT_A_TIME) {
-        if (LINES % AT_A_TIME != 0 && row + turn >= LINES) break;
-        bool inside = row + turn < rows;
-        int place = part / 8 * (LINES * LINE) + (row + turn) * LINE + (part % 8 ^ (row + turn) % 8) * PART;
-        copy_part(tile + place * 2, from, inside);
-        from += AT_A_TIME * pitch;
-    }
-}
-
-// The next step to copy: `deep` along k, of the tile of C at row `y` and column `x`; k begins at
-// `first`.
-struct Next {
-    int tile, y, x, first, deep, stage, turn;
-};
-
-// The half of the block whose turn it is starts the copies of the next step, if there is one, and then advances to the
-// step after it, possibly of the block's next tile of C.
-__device__ void copy_next(Next &next, __half *stages, const __half *a, const __half *b, int m, int n, int k,
-                          int a_pitch, int b_pitch, int down, int across) {
-    if (next.tile < down * across) {
-        if (next.turn == threadIdx.x / COPYING) {
-            unsigned int stage = shared_address(stages + next.stage * FP16_STAGE);
-            const __half *a_tile = a + (size_t)next.y * a_pitch + next.deep;
-            const __half *b_tile = b + (size_t)next.deep * b_pitch + next.x;
-            copy_rows<ROWS, DEPTH / PART>(stage, a_tile, a_pitch, m - next.y, k - next.deep);
-            copy_rows<DEPTH, COLUMNS / PART>(stage + A_TILE * 2, b_tile, b_pitch, k - next.deep, n - next.x);
-        }
-        next.turn ^= 1;
-        next.stage = next.stage + 1 == STAGES ? 0 : next.stage + 1;
-        next.deep += DEPTH;
-        if (next.deep >= k) {
-            next.deep = next.first;
-            next.tile += gridDim.x;
-            place_of(next.tile, down, across, next.y, next.x);
-        }
-    }
-    __pipeline_commit();
-}
-
 // Exchange registers with the lane whose number differs in `bit`: lanes with that bit send their first, the others
 // their second. Applied for 1 and for 2, this transposes four registers of four lanes.
 __device__ void exchange(unsigned int &first, unsigned int &second, int bit) {
@@ -393,14 +371,14 @@ __device__ void write_parts(__half *c, const float (&sums)[COLUMNS / 2], int y, 
             int row = y + below * 4 + lane / 4;
             int column = x + i * 2 + lane % 4 * PART;
             if (row < m && column < n)
-                *reinterpret_cast<uint4 *>(c + row * n + column) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+                *reinterpret_cast<uint4 *>(c + (size_t)row * n + column) =
+                    make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
         }
     }
 }
 
 // Write the rows element by element.
-template <typename Element>
-__device__ void write_elements(Element *c, const float (&sums)[COLUMNS / 2], int y, int x, int m, int n, float alpha,
+__device__ void write_elements(__half *c, const float (&sums)[COLUMNS / 2], int y, int x, int m, int n, float alpha,
                                float beta) {
     int lane = threadIdx.x % 32;
 #pragma unroll
@@ -411,66 +389,131 @@ __device__ void write_elements(Element *c, const float (&sums)[COLUMNS / 2], int
     }
 }
 
-// Idea: the multiplying warps also copy: while tensor cores work on one step, they load the data of two steps later,
-// possibly of their next tile of C. The halves of the block alternate: the fence that makes copies visible to tensor
-// cores waits for all copies of a thread, so it must have no others in flight. Tiles keep the layout of rows, so B's k
-// runs across lines, which tensor cores support by transposing. They sum all of k; the truncation error is smaller than
-// that of rounding to float16. For few tiles, k is divided into gridDim.y parts, each with a separate matrix of float
-// sums. Limit: the rate of tensor cores, and 16-byte copies.
-extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
-    matmul_fp16(const __half *a, const __half *b, __half *c, float *parts, int m, int n, int k, int a_pitch,
-                int b_pitch, float alpha, float beta) {
-    extern __shared__ __align__(1024) __half stages[];
-    int down = (m + ROWS - 1) / ROWS;
-    int across = (n + COLUMNS - 1) / COLUMNS;
-    int shares = DEPTH * gridDim.y;
-    int share = (k + shares - 1) / shares * DEPTH;
-    int first = min(blockIdx.y * share, k);
-    k = min(k, first + share);
-    int steps = (k - first + DEPTH - 1) / DEPTH;
-    int warp = threadIdx.x / 32;
-    // phase: copy the first tiles
-    Next next = {static_cast<int>(blockIdx.x), 0, 0, first, first, 0, 0};
-    place_of(next.tile, down, across, next.y, next.x);
-    for (int i = 0; i < AHEAD; ++i) copy_next(next, stages, a, b, m, n, k, a_pitch, b_pitch, down, across);
-    int stage = 0;
-    int turn = 0;
-    for (int tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
-        int y, x;
-        place_of(tile, down, across, y, x);
-        float sums[COLUMNS / 2] = {};
-        for (int step = 0; step < steps; ++step) {
-            // phase: multiply tiles of step {step}
-            __pipeline_wait_prior(AHEAD - 1);
-            if (turn == threadIdx.x / COPYING) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            turn ^= 1;
-            // After this barrier, all warps have finished the step before the last one, so its stage is free.
-            __syncthreads();
-            unsigned int a_tile = shared_address(stages + stage * FP16_STAGE + warp / 4 * (64 * LINE));
-            unsigned int b_tile = shared_address(stages + stage * FP16_STAGE + A_TILE);
-            asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+// Store a warp's sums in the block's shared memory, for the other blocks of the cluster.
+__device__ void store_sums(float *block_sums, const float (&sums)[COLUMNS / 2]) {
+    int lane = threadIdx.x % 32;
 #pragma unroll
-            for (int deep = 0; deep < DEPTH; deep += AT_ONCE)
-                multiply_add<1>(sums, tile_at(a_tile + deep * 2), tile_at(b_tile + deep * LINE * 2, DEPTH * LINE * 2),
-                                1);
-            asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-            copy_next(next, stages, a, b, m, n, k, a_pitch, b_pitch, down, across);
-            asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            stage = stage + 1 == STAGES ? 0 : stage + 1;
-        }
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        // phase: write
-        if (gridDim.y > 1)
-            write_elements(parts + (size_t)blockIdx.y * m * n, sums, y + warp * 16, x, m, n, 1.0f, 0.0f);
-        else if (COLUMNS % (4 * PART) == 0 && n % PART == 0 && beta == 0.0f)
-            write_parts(c, sums, y + warp * 16, x, m, n, alpha);
-        else
-            write_elements(c, sums, y + warp * 16, x, m, n, alpha, beta);
+    for (int i = 0; i < COLUMNS / 2; i += 2) {
+        int row = threadIdx.x / 32 * 16 + i / 2 % 2 * 8 + lane / 4;
+        int column = i / 4 * 8 + lane % 4 * 2;
+        *reinterpret_cast<float2 *>(block_sums + row * SUMS_PITCH + column) = make_float2(sums[i], sums[i + 1]);
     }
 }
 
-// Sum the parts of k, one element per thread.
-extern "C" __global__ void matmul_fp16_add(const float *sums, __half *c, int elements, int parts, float alpha,
-                                           float beta) {
-    finish_parts(sums, c, elements, parts, alpha, beta);
+// Add the sums of the cluster's blocks, each block for its share of the tile's rows, and write four at a time.
+__device__ void finish_cluster(float *block_sums, __half *c, int y, int x, int m, int n, float alpha, float beta) {
+    constexpr int QUADS = COLUMNS / 4, SHARE = ROWS / SPLITS;
+    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    cluster.sync();
+    for (int i = threadIdx.x; i < SHARE * QUADS; i += THREADS) {
+        int row = cluster.block_rank() * SHARE + i / QUADS;
+        int column = i % QUADS * 4;
+        float sums[4] = {};
+#pragma unroll
+        for (int block = 0; block < SPLITS; ++block) {
+            float *other = cluster.map_shared_rank(block_sums + row * SUMS_PITCH + column, block);
+            float4 four = *reinterpret_cast<float4 *>(other);
+            sums[0] += four.x;
+            sums[1] += four.y;
+            sums[2] += four.z;
+            sums[3] += four.w;
+        }
+        if (y + row >= m) continue;
+        for (int j = 0; j < 4; ++j)
+            if (x + column + j < n) finish(c, (y + row) * n + x + column + j, sums[j], alpha, beta);
+    }
+    // The other blocks still read these sums.
+    cluster.sync();
+}
+
+// Idea: tensor maps describe A and B as they are, and one thread issues copies of boxes into free stages: no tiles have
+// to be written first, and no thread computes addresses. Tiles keep the layout of rows, so B's k runs across lines,
+// which tensor cores support by transposing. They sum all of k; the truncation error is smaller than that of rounding
+// to float16. While one step is multiplied, the stage of the step before it is released. For few tiles, the blocks of a
+// cluster share the steps, and add their sums through each other's shared memory. Limit: the rate and power of tensor
+// cores.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
+    matmul_fp16(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, __half *c, int m, int n,
+                int k, float alpha, float beta) {
+    extern __shared__ __align__(1024) __half stages[];
+    // Barriers for full and free stages.
+    unsigned int full = shared_address(stages + STAGES * FP16_STAGE);
+    unsigned int empty = full + STAGES * 8;
+    int down = (m + ROWS - 1) / ROWS;
+    int across = (n + COLUMNS - 1) / COLUMNS;
+    int steps = (k + DEPTH - 1) / DEPTH;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    int rank = blockIdx.x % SPLITS;
+    int begin = steps * rank / SPLITS;
+    int end = steps * (rank + 1) / SPLITS;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            make_barrier(full + i * 8, 1);
+            make_barrier(empty + i * 8, MULTIPLYING);
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+
+    int stage = 0;
+    int parity = 0;
+    if (warp == MULTIPLYING) {
+        for (int tile = blockIdx.x / SPLITS; lane == 0 && tile < down * across; tile += gridDim.x / SPLITS) {
+            int y, x;
+            place_of(tile, down, across, y, x);
+            for (int step = begin; step < end; ++step) {
+                // phase: copy boxes of step {step}
+                unsigned int to = shared_address(stages + stage * FP16_STAGE);
+                wait(empty + stage * 8, parity ^ 1);
+                arrive_and_expect(full + stage * 8, FP16_STAGE * 2);
+                copy_box(to, &a, y, step * DEPTH, full + stage * 8);
+                for (int i = 0; i < B_BOXES; ++i)
+                    copy_box(to + (A_TILE + i * B_BOX) * 2, &b, step * DEPTH, x + i * LINE, full + stage * 8);
+                stage = stage + 1 == STAGES ? 0 : stage + 1;
+                parity ^= stage == 0;
+            }
+        }
+        __syncwarp();
+    } else {
+        for (int tile = blockIdx.x / SPLITS; tile < down * across; tile += gridDim.x / SPLITS) {
+            int y, x;
+            place_of(tile, down, across, y, x);
+            float sums[COLUMNS / 2] = {};
+            int last = 0;
+            for (int step = begin; step < end; ++step) {
+                // phase: multiply boxes of step {step}
+                unsigned int a_tile = shared_address(stages + stage * FP16_STAGE + warp / 4 * (64 * DEPTH));
+                unsigned int b_tile = shared_address(stages + stage * FP16_STAGE + A_TILE);
+                wait(full + stage * 8, parity);
+                asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+                for (int deep = 0; deep < DEPTH; deep += AT_ONCE)
+                    multiply_add<1>(sums, tile_at(a_tile + deep * 2), tile_at(b_tile + deep * LINE * 2, B_BOX * 2), 1);
+                asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+                asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+                if (lane == 0 && step > begin) arrive(empty + last * 8);
+                last = stage;
+                stage = stage + 1 == STAGES ? 0 : stage + 1;
+                parity ^= stage == 0;
+            }
+            asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+            if (lane == 0 && end > begin) arrive(empty + last * 8);
+            // phase: write
+            if (SPLITS > 1) {
+                // All warps have finished reading the stages, where the sums are stored.
+                asm volatile("bar.sync 1, %0;" ::"n"(MULTIPLYING * 32) : "memory");
+                store_sums(reinterpret_cast<float *>(stages), sums);
+            } else if (COLUMNS % (4 * PART) == 0 && n % PART == 0 && beta == 0.0f) {
+                write_parts(c, sums, y + warp * 16, x, m, n, alpha);
+            } else {
+                write_elements(c, sums, y + warp * 16, x, m, n, alpha, beta);
+            }
+        }
+    }
+#if SPLITS > 1
+    int y, x;
+    place_of(blockIdx.x / SPLITS, down, across, y, x);
+    finish_cluster(reinterpret_cast<float *>(stages), c, y, x, m, n, alpha, beta);
+#endif
 }

@@ -2,82 +2,104 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from gpu.declaration.pattern import Params
-from gpu.engines.base import Buffer, Device, Engine, Module
-from gpu.patterns.matmul.split_k import SplitKBuffers
+from gpu.engines.base import Buffer, Device, Engine, Module, TensorMap
 
 FILE = "matmul_wgmma.cu"
 
 _HALF_BYTES = 2
 _COPY_ELEMENTS = 8
-"""Elements per copy: rows have to begin at multiples of this."""
+"""Rows begin at multiples of this many elements, as tensor maps require."""
 _DEPTH = _LINE = 64
 """Depth of a step along k, and elements of a line in shared memory."""
+_BARRIER_BYTES = 16
+"""Bytes of a stage's two barriers."""
 _PADDING_BLOCK = 256
-_MIN_PART_DEPTH = 1024
-"""The smallest depth of a part of k, if there are few tiles."""
+_MIN_SPLIT_DEPTH = 2048
+"""The smallest k that the blocks of a cluster share."""
 
 
 @dataclass(frozen=True)
 class _Shape:
     """A block's tile, 64 rows per warpgroup, and the number of pipeline stages in shared memory.
 
-    `blocks` is the number of resident blocks per multiprocessor.
+    `blocks` is the number of resident blocks per multiprocessor, `splits` that of a cluster's blocks that share k.
+    A block computes at least `min_tiles` tiles if there are enough, so that small inputs too reuse stages. `rate` is
+    the relative rate of a multiprocessor with these blocks on an H100, 1 for the fastest tile.
     """
 
     rows: int
     columns: int
     stages: int
     blocks: int = 1
+    splits: int = 1
+    min_tiles: int = 1
+    rate: float = 1.0
 
     @property
     def defines(self) -> dict[str, int | str]:
-        return {"ROWS": self.rows, "COLUMNS": self.columns, "STAGES": self.stages, "BLOCKS": self.blocks}
+        return {
+            "ROWS": self.rows,
+            "COLUMNS": self.columns,
+            "STAGES": self.stages,
+            "BLOCKS": self.blocks,
+            "SPLITS": self.splits,
+        }
 
     @property
     def threads(self) -> int:
-        return 2 * self.rows
+        """The threads of the multiplying warps, and a warp that copies."""
+        return 2 * self.rows + 32
 
     @property
     def shared_bytes(self) -> int:
-        """Bytes of the tiles of all stages; a row of B's tile is padded to whole lines."""
+        """Bytes of the tiles and barriers of all stages; a row of B's tile is padded to whole lines."""
         across = -(-self.columns // _LINE) * _LINE
-        return self.stages * (self.rows + across) * _DEPTH * _HALF_BYTES
+        return self.stages * ((self.rows + across) * _DEPTH * _HALF_BYTES + _BARRIER_BYTES)
 
     def tiles(self, m: int, n: int) -> int:
         return -(-m // self.rows) * -(-n // self.columns)
 
+    def grid(self, device: Device, m: int, n: int) -> int:
+        """Return the number of blocks: all clusters of a tile, or at most as many blocks as are resident."""
+        if self.splits > 1:
+            return self.tiles(m, n) * self.splits
+        return min(-(-self.tiles(m, n) // self.min_tiles), device.multiprocessors * self.blocks)
 
-_SMALLEST_SHAPE = _Shape(64, 32, 3)
-_SHAPES_BY_TILE = {4: _Shape(64, 8, 3), 8: _Shape(64, 8, 3), 16: _SMALLEST_SHAPE}
+    def estimate_cost(self, device: Device, m: int, n: int) -> float:
+        """Estimate the time of the busiest multiprocessor, in multiply-adds of a step at the peak rate."""
+        tiles_per_block = -(-self.tiles(m, n) // (device.multiprocessors * self.blocks))
+        return tiles_per_block * self.blocks * self.rows * self.columns / self.rate
+
+
+_STEPPING_SHAPE, _SMALLEST_SHAPE = _Shape(64, 8, 2, min_tiles=2), _Shape(64, 32, 2, min_tiles=2)
+_SHAPES_BY_TILE = {4: _STEPPING_SHAPE, 8: _STEPPING_SHAPE, 16: _SMALLEST_SHAPE}
 """Shapes by the parameter `tile`, except the largest."""
-_LARGE_SHAPES = (_Shape(256, 128, 4), _Shape(128, 64, 4, blocks=2), _Shape(64, 64, 6, blocks=2))
-"""Shapes for the largest `tile`, the fastest on an H200: the first with tiles for half of the multiprocessors."""
-_STAGES_OF_SINGLE_BLOCK = {(128, 64): 8, (64, 64): 12}
-"""Pipeline stages of the smaller shapes when each block has its own multiprocessor."""
+_LARGE_SHAPES = (
+    _Shape(128, 256, 4),
+    _Shape(128, 128, 6, rate=0.85),
+    _Shape(64, 64, 6, blocks=2, rate=0.5),
+    _Shape(64, 64, 12, rate=0.4),
+)
+"""Shapes for the largest `tile`."""
+_SPLIT_SHAPES = (_Shape(64, 32, 9, splits=8), _Shape(64, 128, 8, splits=8), _Shape(64, 32, 2, splits=8))
+"""Shapes for a large k and so few tiles that their clusters use at most half of the multiprocessors, by preference."""
 
 
-def _choose_shape(device: Device, tile: int, m: int, n: int, k: int) -> tuple[_Shape, int]:
-    """Return the tile shape and the number of parts of k.
-
-    For the largest `tile`, they are chosen so that all multiprocessors are busy and their shared memory suffices.
-    """
+def _choose_shape(device: Device, tile: int, m: int, n: int, k: int) -> _Shape:
+    """Return the tile shape: for the largest `tile`, the one with the lowest estimated cost."""
     if tile in _SHAPES_BY_TILE:
-        return _SHAPES_BY_TILE[tile], 1
-    busy = (each for each in _LARGE_SHAPES if 2 * each.tiles(m, n) >= device.multiprocessors)
-    shape = next(busy, _LARGE_SHAPES[-1])
-    if shape.shared_bytes > device.max_shared_bytes:
-        shape = _SMALLEST_SHAPE
-    tiles = shape.tiles(m, n)
-    parts = max(1, min(device.multiprocessors * shape.blocks // tiles, k // _MIN_PART_DEPTH))
-    stages = _STAGES_OF_SINGLE_BLOCK.get((shape.rows, shape.columns))
-    if stages is not None and tiles * parts <= device.multiprocessors:
-        shape = replace(shape, stages=stages, blocks=1)
-    return shape, parts
+        return _SHAPES_BY_TILE[tile]
+    if device.has_clusters and k >= _MIN_SPLIT_DEPTH:
+        for shape in _SPLIT_SHAPES:
+            if 2 * shape.grid(device, m, n) <= device.multiprocessors and shape.shared_bytes <= device.max_shared_bytes:
+                return shape
+    fitting = [shape for shape in _LARGE_SHAPES if shape.shared_bytes <= device.max_shared_bytes]
+    return min(fitting, key=lambda shape: shape.estimate_cost(device, m, n), default=_SMALLEST_SHAPE)
 
 
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
@@ -95,24 +117,21 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
         C, float16 of shape (m, n), which the result replaces.
     """
     (m, k), n = a.shape, b.shape[1]
-    shape, number = _choose_shape(engine.device, int(params["tile"]), m, n, k)
+    shape = _choose_shape(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, shape.defines)
     padded_a, padded_b = (_pad_rows(engine, module, matrix) for matrix in (a, b))
-    parts = SplitKBuffers(engine, c, number)
     engine.launch(
         module.kernel("matmul_fp16"),
-        (min(shape.tiles(m, n), engine.device.multiprocessors * shape.blocks), parts.part_count, 1),
+        (shape.grid(engine.device, m, n), 1, 1),
         (shape.threads, 1, 1),
-        padded_a,
-        padded_b,
+        TensorMap(padded_a, shape.rows),
+        TensorMap(padded_b, _DEPTH),
         c,
-        parts.partial_products,
-        *(np.int32(each) for each in (m, n, k, padded_a.shape[1], padded_b.shape[1])),
+        *(np.int32(each) for each in (m, n, k)),
         np.float32(params["alpha"]),
         np.float32(params["beta"]),
         shared_bytes=shape.shared_bytes,
     )
-    parts.sum_parts(module, "matmul_fp16_add", params)
     for padded, original in ((padded_a, a), (padded_b, b)):
         if padded is not original:
             engine.free(padded)

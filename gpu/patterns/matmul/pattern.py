@@ -669,13 +669,14 @@ PATTERN = Pattern(
             "Tensor cores: tiles by warpgroups",
             run=_program("warpgroups"),
             idea="Warpgroup instructions (wgmma) multiply tiles directly from shared memory, where one thread issues "
-            "bulk copies of the next tiles, already in the required layout; float16 input is used directly.",
+            "bulk copies of the next tiles, already in the required layout; float16 matrices are copied directly, by "
+            "tensor maps.",
             limit="The rate of tensor cores, with three products instead of one; for float16, one.",
-            kernels=("matmul_split_tiles", "matmul_wgmma", "matmul_whole_rows", "matmul_fp16", "matmul_fp16_add"),
+            kernels=("matmul_split_tiles", "matmul_wgmma", "matmul_whole_rows", "matmul_fp16"),
             file=_WARPGROUPS_FILE,
             warpgroups=True,
-            # The third step of a float16 tile reuses a stage; for float32, a block processes a second tile.
-            checked_side=lambda params: 2 * _WARPGROUPS_DEPTH + 1 if is_float16(params) else _WARPGROUPS_DEPTH // 2 + 1,
+            # A block processes a second tile; for float16, of several steps.
+            checked_side=lambda params: _WARPGROUPS_DEPTH // (1 if is_float16(params) else 2) + 1,
         ),
         Variant(
             "cublas",

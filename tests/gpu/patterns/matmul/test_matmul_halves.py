@@ -123,12 +123,16 @@ def test_several_devices_are_told_to_take_floats() -> None:
 @pytest.mark.parametrize(
     ("sides", "opt_in", "tile", "grid"),
     [
-        ((4096, 4096, 64), 232_448, (256, 128), 132),
-        ((1024, 2200, 64), 232_448, (256, 128), 72),
-        ((1024, 1024, 64), 232_448, (128, 64), 128),
+        ((4096, 4096, 64), 232_448, (128, 256), 132),
+        ((2048, 2048, 64), 232_448, (128, 256), 128),
+        ((2000, 3000, 64), 232_448, (128, 128), 132),
+        ((1024, 1024, 64), 232_448, (64, 64), 256),
         ((300, 520, 64), 232_448, (64, 64), 45),
         ((300, 520, 65), 232_448, (64, 64), 45),
-        ((300, 523, 65), 0, (64, 32), 85),
+        ((300, 523, 65), 0, (64, 32), 43),
+        ((128, 128, 16384), 232_448, (64, 32), 64),
+        ((256, 256, 16384), 232_448, (64, 128), 64),
+        ((4096, 64, 4096), 232_448, (64, 64), 64),
     ],
 )
 def test_blocks_have_tiles_that_keep_a_device_busy(
@@ -140,7 +144,7 @@ def test_blocks_have_tiles_that_keep_a_device_busy(
     class Watched(NullEngine):
         def __init__(self) -> None:
             super().__init__()
-            self.device = replace(self.device, multiprocessors=132, shared_bytes_opt_in=opt_in)
+            self.device = replace(self.device, multiprocessors=132, shared_bytes_opt_in=opt_in, has_clusters=True)
 
         def build(self, file: str, defines: Any = None) -> Any:
             seen["tile"] = (defines["ROWS"], defines["COLUMNS"])
