@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import warnings
@@ -90,6 +91,7 @@ class CudaKernel:
     name: str
     function: Any
     image: bytes = field(default=b"", repr=False)
+    load_handle: Callable[[str], ctypes.c_void_p] | None = field(default=None, repr=False)
 
 
 class CudaModule:
@@ -100,12 +102,19 @@ class CudaModule:
         self._module = module
         self._image = image
         self._constants: dict[str, bytes] = {}
+        self._handles: dict[str, ctypes.c_void_p] = {}
 
     def kernel(self, name: str) -> CudaKernel:
         try:
-            return CudaKernel(name, self._module.get_function(name), self._image)
+            return CudaKernel(name, self._module.get_function(name), self._image, self._load_handle)
         except cuda.LogicError:
             raise KernelError(f"{self._file} has no kernel {name!r}.") from None
+
+    def _load_handle(self, name: str) -> ctypes.c_void_p:
+        """Return the driver's handle of a function, for launches with tensor maps."""
+        if name not in self._handles:
+            self._handles[name] = tensor_maps.load_function(self._image, name)
+        return self._handles[name]
 
     def set_constant(self, name: str, values: Array) -> None:
         try:
@@ -125,13 +134,19 @@ def _bind_argument(argument: Argument) -> tuple[Any, Any]:
     """Return an argument's type and value for PyCUDA."""
     if isinstance(argument, CudaBuffer):
         return "P", int(argument.memory)
+    assert isinstance(argument, np.generic)
+    return argument.dtype, argument
+
+
+def _encode_argument(argument: Argument) -> bytes:
+    """Return the bytes of an argument."""
     if isinstance(argument, TensorMap):
         buffer = argument.buffer
         assert isinstance(buffer, CudaBuffer)
-        address = int(buffer.memory)
-        return tensor_maps.DTYPE, tensor_maps.encode(address, buffer.shape, buffer.dtype, argument.box_rows)
-    assert isinstance(argument, np.generic)
-    return argument.dtype, argument
+        return tensor_maps.encode(int(buffer.memory), buffer.shape, buffer.dtype, argument.box_rows)
+    value = np.uint64(int(argument.memory)) if isinstance(argument, CudaBuffer) else argument
+    assert isinstance(value, np.generic)
+    return value.tobytes()
 
 
 def _float32_lanes(capability: tuple[int, int]) -> int:
@@ -377,6 +392,9 @@ class CudaEngine:
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, CudaKernel)
         self._last_kernel = kernel.name
+        if any(isinstance(argument, TensorMap) for argument in arguments):
+            self._launch_with_maps(kernel, grid, block, arguments, shared_bytes)
+            return
         types, values = zip(*map(_bind_argument, arguments), strict=True) if arguments else ((), ())
         with self._convert_errors():
             kernel.function.prepare(list(types))
@@ -388,6 +406,16 @@ class CudaEngine:
         with self._time_phase("kernel"):
             stream = self._stream.stream if self._stream is not None else None
             kernel.function.prepared_async_call(tuple(grid), tuple(block), stream, *values, shared_size=shared_bytes)
+
+    def _launch_with_maps(
+        self, kernel: CudaKernel, grid: Extent, block: Extent, arguments: Sequence[Argument], shared_bytes: int
+    ) -> None:
+        assert kernel.load_handle is not None
+        function, values = kernel.load_handle(kernel.name), [_encode_argument(argument) for argument in arguments]
+        self._queue_lead_kernel()
+        with self._time_phase("kernel"):
+            stream = self._stream.stream.handle if self._stream is not None else 0
+            tensor_maps.launch(function, grid, block, values, shared_bytes, stream)
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
         memories = []

@@ -1,20 +1,28 @@
-"""Tensor maps, encoded by the driver's library through ctypes, as PyCUDA has no function for them."""
+"""Tensor maps, and launches with them, by the driver's library through ctypes.
+
+PyCUDA has no function for tensor maps. It packs all arguments into one buffer, at whose start the driver does not place
+a parameter of this alignment; it has to be given each argument's address.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gpu.base.errors import LaunchError
 
-DTYPE = np.dtype("V128")
-"""The type of the kernel's parameter."""
-_ALIGNMENT = 64
+_BYTES, _ALIGNMENT = 128, 64
+_MAX_DYNAMIC_SHARED = 8
 _DATA_TYPES = {"uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "float16": 6, "float32": 7, "float64": 8}
 _LINE_BYTES, _SWIZZLE_128, _PROMOTION_128 = 128, 3, 2
+
+
+def _load_driver() -> ctypes.CDLL:
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
 def encode(address: int, shape: tuple[int, ...], dtype: np.dtype[Any], box_rows: int) -> bytes:
@@ -36,10 +44,10 @@ def encode(address: int, shape: tuple[int, ...], dtype: np.dtype[Any], box_rows:
     LaunchError
         The driver has no tensor maps, or rejects this one.
     """
-    driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    driver = _load_driver()
     if dtype.name not in _DATA_TYPES or not hasattr(driver, "cuTensorMapEncodeTiled"):
         raise LaunchError(f"The driver has no tensor maps of {dtype}.", advice="Update the NVIDIA driver.")
-    memory = (ctypes.c_uint8 * (DTYPE.itemsize + _ALIGNMENT))()
+    memory = (ctypes.c_uint8 * (_BYTES + _ALIGNMENT))()
     start = -ctypes.addressof(memory) % _ALIGNMENT
     rows, columns = shape
     extents, strides = (ctypes.c_uint64 * 2)(columns, rows), (ctypes.c_uint64 * 1)(columns * dtype.itemsize)
@@ -51,4 +59,59 @@ def encode(address: int, shape: tuple[int, ...], dtype: np.dtype[Any], box_rows:
     )
     if status:
         raise LaunchError(f"The driver rejects a tensor map of a {rows} x {columns} matrix of {dtype}: error {status}.")
-    return bytes(memory[start : start + DTYPE.itemsize])
+    return bytes(memory[start : start + _BYTES])
+
+
+def load_function(image: bytes, name: str) -> ctypes.c_void_p:
+    """Load a cubin into the current context, where it stays, and return the handle of its function.
+
+    Raises
+    ------
+    LaunchError
+        The driver rejects the cubin, or it has no such function.
+    """
+    driver, module, function = _load_driver(), ctypes.c_void_p(), ctypes.c_void_p()
+    status = driver.cuModuleLoadData(ctypes.byref(module), image)
+    status = status or driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
+    if status:
+        raise LaunchError(f"The driver cannot load {name}: error {status}.")
+    return function
+
+
+def launch(
+    function: ctypes.c_void_p,
+    grid: Sequence[int],
+    block: Sequence[int],
+    values: Sequence[bytes],
+    shared_bytes: int,
+    stream: int,
+) -> None:
+    """Launch a function.
+
+    Parameters
+    ----------
+    function : c_void_p
+        Its handle.
+    grid, block : sequence of int
+        Blocks of the grid, and threads of a block, in x, y and z.
+    values : sequence of bytes
+        Each argument's bytes.
+    shared_bytes : int
+        Dynamic shared memory of a block.
+    stream : int
+        The handle of the stream; 0 for the default stream.
+
+    Raises
+    ------
+    LaunchError
+        The driver rejects the launch.
+    """
+    driver = _load_driver()
+    memories = [(ctypes.c_uint8 * len(value)).from_buffer_copy(value) for value in values]
+    addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, memories))
+    status = driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared_bytes)
+    status = status or driver.cuLaunchKernel(
+        function, *grid, *block, shared_bytes, ctypes.c_void_p(stream), addresses, None
+    )
+    if status:
+        raise LaunchError(f"The driver rejects the launch: error {status}.")

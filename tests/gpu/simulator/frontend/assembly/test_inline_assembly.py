@@ -225,7 +225,6 @@ def test_floats_and_their_bits():
     [
         ("tcgen05.wait.ld.sync.aligned;", "the instruction tcgen05.wait.ld.sync.aligned"),
         ("L: bra L;", "a jump or invalid PTX in asm"),
-        ("bar.red.popc.u32 %0, 1, 1;", "the instruction bar.red.popc.u32"),
         ("bar.arrive 1;", "the instruction bar.arrive"),
         ("mul.f16 %0, %0, %0;", "the instruction mul.f16"),
     ],
