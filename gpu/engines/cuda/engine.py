@@ -412,10 +412,13 @@ class CudaEngine:
     ) -> None:
         assert kernel.load_handle is not None
         function, values = kernel.load_handle(kernel.name), [_encode_argument(argument) for argument in arguments]
+        stream = self._stream.stream.handle if self._stream is not None else 0
+        run = tensor_maps.prepare_launch(function, grid, block, values, shared_bytes, stream)
         self._queue_lead_kernel()
         with self._time_phase("kernel"):
-            stream = self._stream.stream.handle if self._stream is not None else 0
-            tensor_maps.launch(function, grid, block, values, shared_bytes, stream)
+            status = run()
+        if status:
+            raise LaunchError(f"The driver rejected {kernel.name}: error {status}.")
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
         memories = []

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ _DATA_TYPES = {"uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "float16": 6, "
 _LINE_BYTES, _SWIZZLE_128, _PROMOTION_128 = 128, 3, 2
 
 
+@lru_cache(maxsize=1)
 def _load_driver() -> ctypes.CDLL:
     return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
@@ -78,20 +80,20 @@ def load_function(image: bytes, name: str) -> ctypes.c_void_p:
     return function
 
 
-def launch(
+def prepare_launch(
     function: ctypes.c_void_p,
     grid: Sequence[int],
     block: Sequence[int],
     values: Sequence[bytes],
     shared_bytes: int,
     stream: int,
-) -> None:
-    """Launch a function.
+) -> Callable[[], int]:
+    """Return a function that launches a kernel and returns the driver's status, with little work of its own.
 
     Parameters
     ----------
     function : c_void_p
-        Its handle.
+        The kernel's handle.
     grid, block : sequence of int
         Blocks of the grid, and threads of a block, in x, y and z.
     values : sequence of bytes
@@ -104,14 +106,19 @@ def launch(
     Raises
     ------
     LaunchError
-        The driver rejects the launch.
+        A block cannot have so much shared memory.
     """
     driver = _load_driver()
     memories = [(ctypes.c_uint8 * len(value)).from_buffer_copy(value) for value in values]
     addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, memories))
-    status = driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared_bytes)
-    status = status or driver.cuLaunchKernel(
-        function, *grid, *block, shared_bytes, ctypes.c_void_p(stream), addresses, None
-    )
-    if status:
-        raise LaunchError(f"The driver rejects the launch: error {status}.")
+    if driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared_bytes):
+        raise LaunchError(f"The driver rejects {shared_bytes} bytes of shared memory for a block.")
+    extents = map(ctypes.c_uint, (*grid, *block, shared_bytes))
+    launch = partial(driver.cuLaunchKernel, function, *extents, ctypes.c_void_p(stream), addresses, None)
+
+    def run() -> int:
+        status: int = launch()
+        del memories[:]  # they are needed until here
+        return status
+
+    return run
