@@ -319,7 +319,17 @@ class ThreadWriter(ValueWriter):
         return "void"
 
     def visit_tensor_copy(self, copy: ir.TensorCopy, frame: _CallFrame) -> Value:
-        raise UnsupportedKernel("bulk tensor copies")
+        """Write a copy with its matrix and box as operands, an instruction of the timing model's own."""
+        asm = self._asm
+        target = asm.value(f"addrspacecast ptr {self.scalar(frame, copy.destination)} to ptr addrspace(3)")
+        source = asm.value(f"addrspacecast ptr {self.scalar(frame, copy.matrix)} to ptr addrspace(1)")
+        numbers = ", ".join(f"i64 {self.scalar(frame, number)}" for number in copy.numbers[:-1])
+        asm.emit(
+            'call void asm sideeffect "cp.async.bulk.tensor.2d.shared::cluster.global.rows '
+            '[$0], [$1], $2, $3, $4, $5, $6, $7;", "l,l,l,l,l,l,l,l,~{memory}"'
+            f"(ptr addrspace(3) {target}, ptr addrspace(1) {source}, {numbers})"
+        )
+        return "void"
 
     def visit_local(self, node: ir.Local, frame: _CallFrame) -> Value:
         return (
@@ -345,6 +355,13 @@ class ThreadWriter(ValueWriter):
         assert isinstance(node.operand.type, Scalar)
         place = self._asm.value(f"inttoptr {value_type(node.operand.type)} {address} to ptr addrspace(3)")
         return self._asm.value(f"addrspacecast ptr addrspace(3) {place} to ptr")
+
+    def visit_named_barrier(self, node: ir.NamedBarrier, frame: _CallFrame) -> Value:
+        instruction = "bar.sync $0;" if node.count is None else f"bar.{node.part} $0, $1;"
+        operands = [f"i32 {self.scalar(frame, each)}" for each in (node.number, node.count) if each is not None]
+        constraints = ",".join("r" for _ in operands)
+        self._asm.emit(f'call void asm sideeffect "{instruction}", "{constraints},~{{memory}}"({", ".join(operands)})')
+        return "void"
 
     def visit_barrier_phase(self, node: ir.BarrierPhase, frame: _CallFrame) -> Value:
         return "true" if node.op == "test" else "0"  # a wait is treated as complete

@@ -898,7 +898,16 @@ class PtxMachine:
         return lambda state, mask: state.record_bulk_copy(index, address(state), size(state), mask)
 
     def _compile_tensor_copy(self, instruction: PtxInstruction, index: int) -> Step:
-        """Record the rows of a box that a tensor map in the kernel's parameters describes."""
+        """Record the rows of a box that a tensor map in the kernel's parameters, or the operands, describe."""
+        if "rows" in instruction.modifiers:
+            matrix = self._compile_address(instruction.operands[1])
+            getters = [self._create_getter(operand, "s64") for operand in instruction.operands[2:]]
+
+            def run_with_numbers(state: SampledBlocks, mask: SampleLanes) -> None:
+                numbers = [np.reshape(get(state), (-1, 1)).astype(np.int64) for get in getters]
+                _record_box(state, mask, index, np.reshape(matrix(state), (-1, 1)), numbers)
+
+            return run_with_numbers
         operands = [word.strip("[]{} ") for word in instruction.operands[1].split(",")]
         if "2d" not in instruction.modifiers or len(operands) != 3:
             raise KernelError("The timing model supports bulk tensor copies of two dimensions only.")
@@ -910,10 +919,8 @@ class PtxMachine:
             words = state.parameters[start : start + 48].view(np.int64)
             address, rows, row_bytes, pitch, element_bytes, box_rows = words.tolist()
             first = np.reshape(column(state), (-1, 1)).astype(np.int64) * element_bytes
-            places = np.reshape(row(state), (-1, 1)).astype(np.int64) + np.arange(box_rows)
-            begin, end = np.maximum(first, 0), np.minimum(first + _BOX_LINE_BYTES, row_bytes)
-            sizes = np.where((places >= 0) & (places < rows), np.maximum(end - begin, 0), 0)
-            state.record_bulk_copy(index, address + places * pitch + begin, sizes, mask)
+            first_row = np.reshape(row(state), (-1, 1)).astype(np.int64)
+            _record_box(state, mask, index, address, (rows, row_bytes, pitch, first, first_row, box_rows))
 
         return run
 
@@ -1030,3 +1037,13 @@ def _is_spin_loop(kernel: PtxKernel, loop: NaturalLoop) -> bool:
                 or (any(word in instruction.modifiers for word in ("add", "or")) and instruction.operands[-1] == "0")
             )
     return reads_shared_state
+
+
+def _record_box(state: SampledBlocks, mask: SampleLanes, index: int, address: Value, numbers: Sequence[Value]) -> None:
+    """Record the rows of a box; `numbers` are those of `ir.TensorCopy` without the last, each a column of lanes."""
+    rows, row_bytes, pitch, first, first_row, box_rows = numbers
+    places = first_row + np.arange(int(np.max(box_rows)))
+    begin, end = np.maximum(first, 0), np.minimum(first + _BOX_LINE_BYTES, row_bytes)
+    is_inside = (places >= 0) & (places < rows) & (places < first_row + box_rows)
+    sizes = np.where(is_inside, np.maximum(end - begin, 0), 0)
+    state.record_bulk_copy(index, address + places * pitch + begin, sizes, mask)

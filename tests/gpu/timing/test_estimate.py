@@ -86,6 +86,30 @@ def test_an_estimate_is_near_what_the_compiler_leads_to(name, variant, without_n
     assert estimated.data()["instructions"] == pytest.approx(compiled.data()["instructions"], rel=0.4)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "sectors"),
+    [
+        # 64 tiles, each with 8 steps of 64 x 64 elements of A and of B; and the result.
+        ({"n": 512}, 64 * 8 * 2 * 64 * 64 // 16 + 512 * 512 // 16),
+        # 2 tiles of a result of 64 x 64, each with 64 steps: A, and B's columns in lines of 64, of which 64 and 32 exist.
+        ({"n": 64, "m": 64, "k": 4096}, 64 * (2 * 64 * 64 + 64 * (64 + 32)) // 16 + 64 * 64 // 16),
+    ],
+)
+def test_bulk_tensor_copies_are_estimated_as_the_compiled_ones(sizes, sectors, without_nvcc, monkeypatch) -> None:
+    pattern = find_pattern("matmul")
+    params = pattern.check({**sizes, "dtype": "float16"})
+    inputs = pattern.prepare_inputs({}, params, 1)
+    estimated = model_pattern(pattern.variant("warpgroups"), inputs, params, "h200")
+    assert estimated.data()["l2_sectors"] == pytest.approx(sectors, rel=0.1)
+    if not find_nvcc():
+        return
+    monkeypatch.setattr(compiler, "find_nvcc", find_nvcc)
+    compiled = model_pattern(pattern.variant("warpgroups"), inputs, params, "h200")
+    assert compiled.data()["source"] == "sass"
+    assert estimated.time_us == pytest.approx(compiled.time_us, rel=0.3)
+    assert estimated.data()["l2_sectors"] == pytest.approx(compiled.data()["l2_sectors"], rel=0.02)
+
+
 def test_what_cannot_be_estimated_is_said(tmp_path, without_nvcc) -> None:
     path = tmp_path / "k.cu"
     text = "__global__ void k(float *x) { x[0] = tgammaf(x[0]); }"
