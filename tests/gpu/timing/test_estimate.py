@@ -91,7 +91,7 @@ def test_an_estimate_is_near_what_the_compiler_leads_to(name, variant, without_n
     [
         # 64 tiles, each with 8 steps of 64 x 64 elements of A and of B; and the result.
         ({"n": 512}, 64 * 8 * 2 * 64 * 64 // 16 + 512 * 512 // 16),
-        # 2 tiles of a result of 64 x 64, each with 64 steps: A, and B's columns in lines of 64, of which 64 and 32 exist.
+        # 2 tiles, each with 64 steps: A, and lines of 64 of B's columns, of which 64 and 32 exist.
         ({"n": 64, "m": 64, "k": 4096}, 64 * (2 * 64 * 64 + 64 * (64 + 32)) // 16 + 64 * 64 // 16),
     ],
 )
