@@ -12,7 +12,6 @@
 // matmul_fp16         tensor maps: boxes of the matrices as they are     the rate and power of tensor cores
 
 #include <cooperative_groups.h>
-#include <cuda.h>
 #include <cuda_fp16.h>
 
 #include "matmul_finish.cuh"
@@ -63,6 +62,11 @@
 
 // With SPLITS > 1, the sums of a block in its shared memory: rows are padded so that lanes use different banks.
 #define SUMS_PITCH (COLUMNS + 8)
+
+// CUtensorMap of cuda.h: a matrix, and the box that a copy takes from it.
+struct __align__(64) TensorMap {
+    unsigned long long opaque[16];
+};
 
 __device__ unsigned int pair_of(__half low, __half high) {
     return static_cast<unsigned int>(__half_as_ushort(high)) << 16 | __half_as_ushort(low);
@@ -144,7 +148,7 @@ __device__ void copy(unsigned int to, const __half *from, int bytes, unsigned in
 
 // Copy a box of a matrix, which begins at a row and a column, and signal the barrier. Lines are swizzled as in
 // matmul_split_tiles, and elements outside of the matrix are zeros.
-__device__ void copy_box(unsigned int to, const CUtensorMap *matrix, int row, int column, unsigned int barrier) {
+__device__ void copy_box(unsigned int to, const TensorMap *matrix, int row, int column, unsigned int barrier) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
         "[%4];" ::"r"(to),
@@ -433,7 +437,7 @@ __device__ void finish_cluster(float *block_sums, __half *c, int y, int x, int m
 // cluster share the steps, and add their sums through each other's shared memory. Limit: the rate and power of tensor
 // cores.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
-    matmul_fp16(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, __half *c, int m, int n,
+    matmul_fp16(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, __half *c, int m, int n,
                 int k, float alpha, float beta) {
     extern __shared__ __align__(1024) __half stages[];
     // Barriers for full and free stages.

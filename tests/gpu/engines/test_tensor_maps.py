@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpu.base.errors import LaunchError
+from gpu.engines import create_engine
 from gpu.engines.base import Engine, TensorMap
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.engines.null import NullEngine
@@ -51,12 +52,28 @@ def _expected(values: np.ndarray, x: int, y: int) -> np.ndarray:
     return padded[y + 64 : y + 72, x + 64 : x + 64 + 128 // values.itemsize]
 
 
-@pytest.mark.parametrize(("x", "y"), [(0, 0), (8, 3), (64, 15), (-8, -2)])
-def test_a_box_of_a_buffer(engine: Engine, x: int, y: int) -> None:
-    if engine.device.engine == "cuda" and engine.device.no_warpgroups:
-        pytest.skip(engine.device.no_warpgroups)
+BOXES = [(0, 0), (8, 3), (64, 15), (-8, -2)]
+
+
+def _test_box(engine: Engine, x: int, y: int) -> None:
     values = np.random.default_rng(0).uniform(-1, 1, (20, 120)).astype(np.float16)
     np.testing.assert_array_equal(_copy_box(engine, values, x, y), _expected(values, x, y))
+
+
+@pytest.mark.parametrize(("x", "y"), BOXES)
+def test_a_box_of_a_buffer(x: int, y: int) -> None:
+    _test_box(SimulatorEngine(), x, y)
+
+
+@pytest.mark.gpu
+@pytest.mark.hardware
+def test_a_box_of_a_buffer_on_a_gpu() -> None:
+    engine = create_engine("cuda")
+    if engine.device.no_warpgroups:
+        pytest.skip(engine.device.no_warpgroups)
+    for x, y in BOXES:
+        _test_box(engine, x, y)
+    engine.close()
 
 
 def test_engines_with_observers_know_the_buffer() -> None:
