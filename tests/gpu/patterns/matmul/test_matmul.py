@@ -16,6 +16,7 @@ from gpu.run import verification
 from gpu.run.host_program import run_host_program
 from gpu.run.pattern_run import Outcome, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
+from tests.gpu.patterns.matmul.tensor_maps import require_tensor_maps
 
 Array = np.ndarray[Any, Any]
 
@@ -153,6 +154,8 @@ def test_blocks_of_a_cluster_share_the_long_rows_of_few_halves(fast_engine: Engi
 
     if fast_engine.device.engine == "cuda" and fast_engine.device.no_warpgroups:
         pytest.skip(fast_engine.device.no_warpgroups)
+    if fast_engine.device.engine == "cuda":
+        require_tensor_maps()
     pattern = find_pattern("matmul")
     params = pattern.check({"m": m, "n": n, "k": k, "dtype": "float16", "alpha": 0.5, "beta": -2.0})
     inputs = pattern.prepare_inputs({}, params, 5)

@@ -16,6 +16,7 @@ from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.verification import compare_results
 from tests.gpu.fake_libraries import LibraryEngine
+from tests.gpu.patterns.matmul.tensor_maps import require_tensor_maps
 
 Array = np.ndarray[Any, Any]
 
@@ -28,6 +29,8 @@ def run(engine: Engine, variant: str, inputs: dict[str, Array] | None = None, **
     chosen = PATTERN.variant(variant)
     if chosen.warpgroups and engine.device.engine == "cuda" and engine.device.no_warpgroups:
         pytest.skip(engine.device.no_warpgroups)
+    if chosen.warpgroups and engine.device.engine == "cuda":
+        require_tensor_maps()
     asked = {"dtype": "float16", **params}
     return run_pattern(engine, PATTERN, chosen, inputs or {}, asked, lambda progress: None)
 
