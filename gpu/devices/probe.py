@@ -150,10 +150,15 @@ def find_device_runtime(nvcc: str) -> str | None:
     return None
 
 
+def load_driver() -> ctypes.CDLL:
+    """Return the driver's library; raise OSError without a driver."""
+    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+
+
 def _query_driver() -> tuple[int | None, tuple[int, int], tuple[Gpu, ...]]:
     """Return cuInit's status (None without a driver), the driver's CUDA version, and its GPUs."""
     try:
-        cuda = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        cuda = load_driver()
     except OSError:
         return None, (0, 0), ()
     number = ctypes.c_int()

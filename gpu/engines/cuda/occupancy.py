@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from dataclasses import dataclass
 
 from gpu.base.errors import LaunchError
+from gpu.devices.probe import load_driver
 
 _SHARED, _LOCAL, _REGISTERS = 1, 3, 4  # CU_FUNC_ATTRIBUTE_..._SIZE_BYTES, NUM_REGS
 _MAX_DYNAMIC_SHARED = 8
@@ -50,7 +50,7 @@ def query_residency(image: bytes, kernel: str, threads: int, dynamic_shared_byte
     LaunchError
         A driver call failed.
     """
-    driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    driver = load_driver()
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     _check(driver.cuModuleLoadData(ctypes.byref(module), image), kernel)
     try:

@@ -7,24 +7,19 @@ a parameter of this alignment; it has to be given each argument's address.
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpu.base.errors import LaunchError
+from gpu.devices.probe import load_driver
 
 _BYTES, _ALIGNMENT = 128, 64
 _MAX_DYNAMIC_SHARED = 8
 _DATA_TYPES = {"uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "float16": 6, "float32": 7, "float64": 8}
 _LINE_BYTES, _SWIZZLE_128, _PROMOTION_128 = 128, 3, 2
-
-
-@lru_cache(maxsize=1)
-def _load_driver() -> ctypes.CDLL:
-    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
 def encode(address: int, shape: tuple[int, ...], dtype: np.dtype[Any], box_rows: int) -> bytes:
@@ -46,7 +41,7 @@ def encode(address: int, shape: tuple[int, ...], dtype: np.dtype[Any], box_rows:
     LaunchError
         The driver has no tensor maps, or rejects this one.
     """
-    driver = _load_driver()
+    driver = load_driver()
     if dtype.name not in _DATA_TYPES or not hasattr(driver, "cuTensorMapEncodeTiled"):
         raise LaunchError(f"The driver has no tensor maps of {dtype}.", advice="Update the NVIDIA driver.")
     memory = (ctypes.c_uint8 * (_BYTES + _ALIGNMENT))()
@@ -72,7 +67,7 @@ def load_function(image: bytes, name: str) -> ctypes.c_void_p:
     LaunchError
         The driver rejects the cubin, or it has no such function.
     """
-    driver, module, function = _load_driver(), ctypes.c_void_p(), ctypes.c_void_p()
+    driver, module, function = load_driver(), ctypes.c_void_p(), ctypes.c_void_p()
     status = driver.cuModuleLoadData(ctypes.byref(module), image)
     status = status or driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
     if status:
@@ -108,7 +103,7 @@ def prepare_launch(
     LaunchError
         A block cannot have so much shared memory.
     """
-    driver = _load_driver()
+    driver = load_driver()
     memories = [(ctypes.c_uint8 * len(value)).from_buffer_copy(value) for value in values]
     addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, memories))
     if driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared_bytes):

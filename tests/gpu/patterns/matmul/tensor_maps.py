@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-
+from gpu.devices.probe import load_driver
 from tests import needs
 
 
 def require_tensor_maps() -> None:
     """Skip the running test without an NVIDIA driver."""
     try:
-        ctypes.CDLL("libcuda.so.1")
+        load_driver()
     except OSError:
         needs.skip(needs.GPU)
