@@ -81,7 +81,10 @@ _SHAPES_BY_TILE = {4: _STEPPING_SHAPE, 8: _STEPPING_SHAPE, 16: _SMALLEST_SHAPE}
 """Shapes by the parameter `tile`, except the largest."""
 _LARGE_SHAPES = (
     _Shape(128, 256, 4),
+    _Shape(192, 192, 4, rate=0.97),
+    _Shape(128, 192, 5, rate=0.96),
     _Shape(128, 128, 6, rate=0.85),
+    _Shape(64, 128, 8, rate=0.75),
     _Shape(64, 64, 6, blocks=2, rate=0.5),
     _Shape(64, 64, 12, rate=0.4),
 )
