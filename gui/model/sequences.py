@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -95,6 +96,7 @@ def read_sequence(path: Path) -> tuple[MomentSequence, bytes]:
     return parse_sequence(text, format_path(path.name)), data
 
 
+@functools.cache
 def list_builtin_sequences() -> tuple[tuple[str, Path], ...]:
     """Return title and path of each of Lockstep's own sequences, in the order of their file names."""
     return tuple((read_sequence(path)[0].title, path) for path in sorted(BUILTIN_FOLDER.glob(f"*{SUFFIX}")))
