@@ -49,8 +49,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with gpu: measure only every variant over sizes, as data that Compare shows; do not write the page",
     )  # fmt: skip
     parser.add_argument(
-        "--beside", action="store_true",
-        help="with gpu: measure only the fastest variants and their peers over sizes, and plot them",
+        "--beside", metavar="WORK", nargs="?", const="",
+        help="with gpu: measure only the fastest variants and their peers over sizes, and plot them; with WORK: only "
+        "the kinds of work whose names contain it, as a section of the page, without a plot",
     )  # fmt: skip
     parser.add_argument(
         "--data", metavar="FILE", type=Path,
@@ -85,7 +86,7 @@ def run(
         raise InputError("--repetitions must be a whole number from 1.")
     if (options.sweep or options.data) and options.device != "gpu":
         raise InputError("--sweep and --data require `bench gpu`.")
-    if options.beside and (options.device != "gpu" or options.sweep):
+    if options.beside is not None and (options.device != "gpu" or options.sweep):
         raise InputError("--beside requires `bench gpu` without --sweep.")
     file_access.check_target(options.document)
     if options.data:
@@ -93,7 +94,7 @@ def run(
     if options.device == WINDOW:
         return measure_window(options.document, options.repetitions)
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
-    if options.beside:
+    if options.beside is not None:
         return _benchmark_size_comparison(seed, options)
     devices = [options.device] if options.device else _available_devices()
     benchmarked_devices = [] if options.sweep else devices
@@ -143,27 +144,34 @@ def _benchmark_device(device: str, seed: int, options: argparse.Namespace, openi
 
 
 def _benchmark_size_comparison(seed: int, options: argparse.Namespace) -> int:
-    """Measure the fastest variants and their peers over sizes; write the page's section and its plot."""
+    """Measure the fastest variants and their peers over sizes; write the page's section, and the plot of all works."""
     from gpu.bench import gpu_benchmark, size_comparison
     from gpu.bench.pages import document
+    from gpu.bench.peers import SIZES, CaseSelection
     from gpu.patterns import all_patterns
 
     plot = options.document.parent / "images" / "beside-peers.svg"
-    plot.parent.mkdir(parents=True, exist_ok=True)
-    file_access.check_target(plot)
-    rows = _print_rows(gpu_benchmark.measure_cases("sizes", seed, options.repetitions))
-    declared = [each for pattern in all_patterns().values() for each in pattern.benchmark.size_comparisons]
+    if not options.beside:
+        plot.parent.mkdir(parents=True, exist_ok=True)
+        file_access.check_target(plot)
+    selection = CaseSelection(SIZES, options.beside)
+    declared = [each for pattern in all_patterns().values() for each in selection.size_comparisons(pattern)]
+    if not declared:
+        raise InputError(f"No kind of work over sizes has a name with {options.beside!r}.")
+    rows = _print_rows(gpu_benchmark.measure_cases(selection, seed, options.repetitions))
     curves, device = size_comparison.build_speedup_curves(declared, rows), gpu_benchmark.device_name()
-    title = f"Compared with libraries: {device}"
-    file_access.write_file(plot, size_comparison.draw_speedup_plot(curves, title))
     method = "The fastest of our variants and the fastest library at each size. L2 is cold before each run."
-    parts = (
+    parts = [
         f"{_format_remark(seed, options)} {method}",
-        f"![Speedup over the best peer, by size](images/{plot.name})",
         size_comparison.format_summary(curves),
         size_comparison.format_table(curves),
-    )
-    document.write_section(options.document, "Over sizes", device, "\n\n".join(parts))
+    ]
+    if not options.beside:
+        title = f"Compared with libraries: {device}"
+        file_access.write_file(plot, size_comparison.draw_speedup_plot(curves, title))
+        parts.insert(1, f"![Speedup over the best peer, by size](images/{plot.name})")
+    name = f"Over sizes, {options.beside}" if options.beside else "Over sizes"
+    document.write_section(options.document, name, device, "\n\n".join(parts))
     return _exit_code(rows)
 
 

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from gpu import engines
 from gpu.base.paths import ROOT
 from gpu.bench.ladder import measure, prepare_cases_ahead
 from gpu.bench.measurement import Measurement
-from gpu.bench.peers import select_cases
+from gpu.bench.peers import GPU, CaseSelection
 from gpu.bench.programs import Amounts, PeerPrograms
 from gpu.patterns import all_patterns
 
@@ -28,13 +29,13 @@ def run(seed: int, repetitions: int) -> Iterator[Measurement]:
     EngineUnavailableError
         There is no usable GPU.
     """
-    return measure_cases("gpu", seed, repetitions)
+    return measure_cases(CaseSelection(GPU), seed, repetitions)
 
 
-def measure_cases(case_kind: str, seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Measure variants, then peers, on all cases of a kind: "gpu", or "sizes" for the size comparisons."""
+def measure_cases(selection: CaseSelection, seed: int, repetitions: int) -> Iterator[Measurement]:
+    """Measure variants, then peers, on the selected cases."""
     amounts: dict[str, tuple[float, str]] = {}
-    cases = [(pattern, case) for pattern in all_patterns().values() for case in select_cases(pattern, case_kind)]
+    cases = [(pattern, case) for pattern in all_patterns().values() for case in selection.cases(pattern)]
     engine = engines.create_engine("cuda")
     # Peers' programs are compiled while our variants are measured.
     with tempfile.TemporaryDirectory() as folder, PeerPrograms([case for _, case in cases], folder) as programs:
@@ -46,7 +47,7 @@ def measure_cases(case_kind: str, seed: int, repetitions: int) -> Iterator[Measu
                     yield row
         finally:
             engine.close()
-        yield from _measure_libraries(case_kind, amounts, seed, repetitions)
+        yield from _measure_libraries(selection, amounts, seed, repetitions)
         yield from programs.run(amounts, seed, repetitions)
 
 
@@ -59,8 +60,12 @@ def device_name() -> str:
         engine.close()
 
 
-def _measure_libraries(case_kind: str, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
-    arguments = json.dumps({"case_kind": case_kind, "amounts": amounts, "seed": seed, "repetitions": repetitions})
+def _measure_libraries(
+    selection: CaseSelection, amounts: Amounts, seed: int, repetitions: int
+) -> Iterator[Measurement]:
+    arguments = json.dumps(
+        {"selection": asdict(selection), "amounts": amounts, "seed": seed, "repetitions": repetitions}
+    )
     command = [sys.executable, "-m", "gpu.bench.peers", arguments]
     process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
     for line in process.stdout.splitlines():

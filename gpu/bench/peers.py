@@ -10,12 +10,15 @@ import importlib
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from gpu.declaration.benchmark import Case
+from gpu.declaration.benchmark import Case, SizeComparison
 from gpu.declaration.pattern import Pattern
 from gpu.patterns import all_patterns
 
+GPU, SIZES = "gpu", "sizes"
+"""Kinds of cases: of `bench gpu`, and of the size comparisons."""
 WARM_UP = 3
 LEAD_CACHES = 2
 """Bytes that the GPU reads before each repetition, as a multiple of its L2 cache, so that the cache is cold."""
@@ -82,22 +85,29 @@ TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _torch_timer, "c
 """Factories of timers by module name; their arguments are the module, a seed and the repetitions."""
 
 
-def select_cases(pattern: Pattern, case_kind: str) -> tuple[Case, ...]:
-    """Return a pattern's cases of a kind: "gpu", or "sizes" for the size comparisons."""
-    if case_kind == "sizes":
-        return tuple(
-            case for size_comparison in pattern.benchmark.size_comparisons for case in size_comparison.cases.values()
-        )
-    return pattern.benchmark.gpu
+@dataclass(frozen=True)
+class CaseSelection:
+    """The cases of a kind: GPU or SIZES, of the size comparisons whose work's name contains `work`."""
+
+    case_kind: str
+    work: str = ""
+
+    def size_comparisons(self, pattern: Pattern) -> tuple[SizeComparison, ...]:
+        return tuple(each for each in pattern.benchmark.size_comparisons if self.work in each.work)
+
+    def cases(self, pattern: Pattern) -> tuple[Case, ...]:
+        if self.case_kind == GPU:
+            return pattern.benchmark.gpu
+        return tuple(case for each in self.size_comparisons(pattern) for case in each.cases.values())
 
 
 def _measure_library(
-    module: str, case_kind: str, amounts: dict[str, tuple[float, str]], seed: int, repetitions: int
+    module: str, selection: CaseSelection, amounts: dict[str, tuple[float, str]], seed: int, repetitions: int
 ) -> None:
     library = importlib.import_module(module)
     time = TIMERS[module](library, seed, repetitions)
     for pattern in all_patterns().values():
-        for case in select_cases(pattern, case_kind):
+        for case in selection.cases(pattern):
             if module not in case.libraries:
                 continue
             amount, unit = amounts.get(case.work, (0.0, ""))
@@ -108,6 +118,7 @@ def _measure_library(
 def main() -> None:
     """Time every library; print a remark for one that is missing or fails, and continue."""
     arguments = json.loads(sys.argv[1])
+    arguments["selection"] = CaseSelection(**arguments["selection"])
     for module in TIMERS:
         try:
             _measure_library(module, **arguments)

@@ -66,7 +66,8 @@ def render(sections: Sequence[ResultSection]) -> str:
             parts.append("\n\n".join((section.title, *map(_on_one_line, blocks(section)))))
 
     add("GPU", _ladder)
-    add("Over sizes", _over_sizes)
+    for name in sorted(name for name in rest if name.startswith("Over sizes")):
+        add(name, _over_sizes)
     missed = tuple(row for section in sections for row in _missed(section))
     if missed:
         table = _table(("section", "work", "missed"), missed, 0)

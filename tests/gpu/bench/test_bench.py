@@ -16,7 +16,7 @@ from gpu.bench import gpu_benchmark, simulator_benchmark
 from gpu.bench.ladder import compute_amount, measure, prepare_case, prepare_cases_ahead
 from gpu.bench.measurement import Measurement, format_table
 from gpu.bench.pages.document import write_section
-from gpu.bench.peers import TIMERS
+from gpu.bench.peers import GPU, TIMERS, CaseSelection
 from gpu.bench.programs import PeerPrograms
 from gpu.bench.recording_engine import RecordingEngine
 from gpu.cli import main as cli
@@ -229,7 +229,7 @@ def test_no_two_patterns_measure_the_same_work() -> None:
 
 def test_libraries_that_cannot_run_have_rows_with_the_reason(monkeypatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
-    rows = list(gpu_benchmark._measure_libraries("gpu", {}, 1, 1))
+    rows = list(gpu_benchmark._measure_libraries(CaseSelection(GPU), {}, 1, 1))
     assert [(row.work, row.name, row.is_variant, row.times_ms) for row in rows] == [
         ("peers", library, False, ()) for library in TIMERS
     ]

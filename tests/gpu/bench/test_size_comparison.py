@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from xml.etree import ElementTree
 
 import pytest
@@ -11,7 +12,7 @@ from gpu.bench import gpu_benchmark, size_comparison
 from gpu.bench.measurement import Measurement
 from gpu.cli import main as cli
 from gpu.declaration.benchmark import Case, SizeComparison
-from gpu.patterns import all_patterns
+from gpu.patterns import all_patterns, find_pattern
 from tests.gpu.cli.no_desktop import NO_WINDOW
 
 SUMS = SizeComparison("sums", "elements", {2**10: Case("small"), 2**20: Case("large"), 2**22: Case("lost")})
@@ -102,6 +103,37 @@ def test_the_command_writes_the_page_and_its_drawing(tmp_path, monkeypatch, caps
     assert "1.00 x" in page.read_text()
     ElementTree.parse(tmp_path / "docs" / "images" / "beside-peers.svg")
     assert work in capsys.readouterr().out
+
+
+def test_one_kind_of_work_is_a_section_of_its_own(monkeypatch, tmp_path, capsys):
+    """The section of all works, and the plot, are unchanged."""
+    comparison = find_pattern("matmul").benchmark.size_comparisons[-1]
+    assert "halves" in comparison.work
+    rows = [
+        Measurement(next(iter(comparison.cases.values())).work, who, who == "Ours", (1.0,), 2.0, "GB/s", "")
+        for who in ("Ours", "cuBLAS")
+    ]
+    measured = []
+    monkeypatch.setattr(
+        gpu_benchmark, "measure_cases", lambda selection, seed, repetitions: measured.append(selection) or iter(rows)
+    )
+    monkeypatch.setattr(gpu_benchmark, "device_name", lambda: "Pretended GPU")
+    page = tmp_path / "benchmarks.md"
+    assert cli.main(["bench", "gpu", "--beside", "halves", "--document", str(page)], NO_WINDOW) == 0
+    assert [line for line in page.read_text().splitlines() if line.startswith("## Over")] == [
+        f"## Over sizes, halves: Pretended GPU, {date.today().isoformat()}"
+    ]
+    assert comparison.work in page.read_text()
+    assert not (tmp_path / "images").exists()
+    (selection,) = measured
+    works = {each.work for pattern in all_patterns().values() for each in selection.size_comparisons(pattern)}
+    assert works
+    assert all("halves" in work for work in works)
+    cases = [case for pattern in all_patterns().values() for case in selection.cases(pattern)]
+    assert cases
+    assert all("float16" in case.work for case in cases)
+    assert cli.main(["bench", "gpu", "--beside", "nothing", "--document", str(page)], NO_WINDOW) == 2
+    assert "No kind of work over sizes has a name with 'nothing'." in capsys.readouterr().err
 
 
 def test_it_goes_with_the_gpu_alone(capsys):
