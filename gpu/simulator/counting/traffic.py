@@ -82,7 +82,7 @@ class Warps:
         self._ideal: dict[int, Array] = {}
 
     def rows(self, width: int = WARP) -> Rows:
-        """Return the lanes as rows of 32, or of 16 or 8."""
+        """Return the lanes as rows of 32, or of a smaller power of two."""
         if width not in self._rows:
             self._rows[width] = Rows(self.mask, width)
         return self._rows[width]
@@ -321,6 +321,10 @@ def find_bank_words(rows: Array, size: int) -> tuple[Array, int]:
 
 def _pack_flags(flags: Array, width: int) -> Array:
     """Return each row of flags as a bit mask."""
+    if width not in _WORDS:
+        # The lane of a tensor copy accesses a whole line of shared memory, so a wavefront serves less than eight lanes.
+        masks: Array = flags.reshape(-1, width) @ (1 << np.arange(width, dtype=np.uint8))
+        return masks
     return np.packbits(flags, bitorder="little").view(_WORDS[width])
 
 

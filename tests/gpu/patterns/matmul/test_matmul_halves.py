@@ -15,6 +15,7 @@ from gpu.engines.null import NullEngine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.verification import compare_results
+from gpu.run.work_count import count_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 from tests.gpu.patterns.matmul.tensor_maps import require_tensor_maps
 
@@ -167,6 +168,15 @@ def test_blocks_have_tiles_that_keep_a_device_busy(
     assert len(seen["launches"]) == 1 + (k % 8 > 0) + (n % 8 > 0)
     assert seen["launches"][-1][0] == grid
     assert seen["launches"][-1][1] <= max(opt_in, 48 * 1024)
+
+
+def test_counts_of_tensor_copies() -> None:
+    """A tensor copy writes its boxes line by line, and a line of 128 bytes is a wavefront."""
+    params = {"n": 33, "m": 20, "k": 77, "dtype": "float16"}
+    counts = count_pattern(PATTERN, PATTERN.variant("warpgroups"), {}, params, lambda progress: None)
+    boxes = 2 * (1 + 1)  # steps along k, each with boxes of A and B, of 64 lines at least
+    assert counts.shared_requests >= boxes * 64
+    assert counts.wavefronts >= counts.shared_requests
 
 
 @pytest.mark.gpu
