@@ -156,9 +156,6 @@ __device__ void copy_box(unsigned int to, const TensorMap *matrix, int row, int 
         : "memory");
 }
 
-// Fetch a tensor map into its cache, before the first copy has to wait for it.
-__device__ void prefetch(const TensorMap *matrix) { asm volatile("prefetch.tensormap [%0];" ::"l"(matrix) : "memory"); }
-
 // The descriptor of a tile for tensor cores: its address, the 128-byte swizzle, and the distance of eight lines, 1024
 // bytes. If k runs across the lines, a tile of more than one 128-byte line consists of several neighboring tiles,
 // `apart` bytes from each other. All in units of 16 bytes.
@@ -467,8 +464,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
     int begin = steps * rank / SPLITS;
     int end = steps * (rank + 1) / SPLITS;
     if (threadIdx.x == 0) {
-        prefetch(&a);
-        prefetch(&b);
         for (int i = 0; i < STAGES; ++i) {
             make_barrier(full + i * 8, 1);
             make_barrier(empty + i * 8, MULTIPLYING);
