@@ -23,7 +23,16 @@ MAX_ENTRY_BYTES = 64 << 20
 """Bytes of the largest entry that is read or written; the parsed header has about 3 MB, machine code about 100 KB."""
 
 MAX_TOTAL_BYTES = 512 << 20
-"""Bytes of all entries together; the least recently used entries are removed first."""
+"""Bytes of all entries together, which each process may exceed by `_UNCOUNTED_BYTES`.
+
+The least recently used entries are removed first.
+"""
+
+_KEPT_FRACTION = 7 / 8
+"""Fraction of the bytes that is kept when entries are removed, so that not every write has to remove some."""
+
+_UNCOUNTED_BYTES = MAX_TOTAL_BYTES // 64
+"""Bytes that a process writes before it lists the folder again."""
 
 _UNFINISHED_PREFIX = "unfinished-"
 _ABANDONED_AGE_S = 3600
@@ -74,7 +83,7 @@ def write_file(path: Path, content: bytes) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not is_usable():
             return
-        _evict_entries(path.parent, len(content))
+        _make_room(path.parent, len(content))
         handle, name = tempfile.mkstemp(prefix=_UNFINISHED_PREFIX, dir=path.parent)
         try:
             with open(handle, "wb") as file:
@@ -137,22 +146,36 @@ def _others_may_write(status: os.stat_result) -> bool:
     return sys.platform != "win32" and bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-def _evict_entries(folder_path: Path, needed: int) -> None:
-    """Remove abandoned incomplete files, and the least recently used entries until `needed` bytes fit."""
+_uncounted: dict[Path, int] = {}
+"""For each folder, the bytes that this process wrote since it listed the folder."""
+
+
+def _make_room(folder_path: Path, needed: int) -> None:
+    """Remove the least recently used entries if `needed` bytes do not fit, and abandoned incomplete files.
+
+    The folder is listed only now and then, because that takes 25 us per entry.
+    """
+    uncounted = _uncounted.get(folder_path, _UNCOUNTED_BYTES + 1) + needed
+    if uncounted <= _UNCOUNTED_BYTES:
+        _uncounted[folder_path] = uncounted
+        return
     entries = []
-    for path in folder_path.iterdir():
-        with suppress(OSError):
-            status = path.lstat()
-            if not stat.S_ISREG(status.st_mode):
-                continue
-            if path.name.startswith(_UNFINISHED_PREFIX) and status.st_mtime < time.time() - _ABANDONED_AGE_S:
-                path.unlink()
-            else:
-                entries.append((status.st_mtime, status.st_size, path))
-    excess = sum(size for _, size, _ in entries) + needed - MAX_TOTAL_BYTES
-    for _, size, path in sorted(entries, key=lambda entry: entry[:2]):
-        if excess <= 0:
-            return
-        with suppress(OSError):
-            path.unlink()
-            excess -= size
+    with os.scandir(folder_path) as listing:
+        for entry in listing:
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if not stat.S_ISREG(status.st_mode):
+                    continue
+                if entry.name.startswith(_UNFINISHED_PREFIX) and status.st_mtime < time.time() - _ABANDONED_AGE_S:
+                    os.unlink(entry.path)
+                else:
+                    entries.append((status.st_mtime, status.st_size, entry.path))
+    total = needed + sum(size for _, size, _ in entries)
+    if total > MAX_TOTAL_BYTES:
+        for _, size, path in sorted(entries):
+            with suppress(OSError):
+                os.unlink(path)
+                total -= size
+            if total <= MAX_TOTAL_BYTES * _KEPT_FRACTION:
+                break
+    _uncounted[folder_path] = 0

@@ -187,21 +187,37 @@ def test_a_full_disk_leaves_nothing_behind(cache, monkeypatch):
     assert sorted(cache.iterdir()) == before
 
 
-def test_what_was_not_asked_for_the_longest_makes_room(cache, monkeypatch):
+def test_the_least_recently_used_entries_are_removed(cache, monkeypatch):
     monkeypatch.setattr(disk, "MAX_TOTAL_BYTES", 1000)
-    for number in range(4):
+    monkeypatch.setattr(disk, "_UNCOUNTED_BYTES", 0)
+    for number in range(6):
         path = cache / str(number)
-        disk.write_file(path, b"x" * 300)
+        disk.write_file(path, b"x" * 180)
         if path.exists():
             os.utime(path, (number, number))
-    assert {path.name for path in cache.iterdir()} == {"1", "2", "3"}
-    assert disk.read_file(cache / "1") is not None  # which is asking for it
-    disk.write_file(cache / "4", b"x" * 300)
-    assert {path.name for path in cache.iterdir()} == {"1", "3", "4"}
+    assert {path.name for path in cache.iterdir()} == {"2", "3", "4", "5"}
+    assert disk.read_file(cache / "2") is not None  # which uses it
+    for name in ("6", "7"):
+        disk.write_file(cache / name, b"x" * 180)
+    assert {path.name for path in cache.iterdir()} == {"2", "5", "6", "7"}
 
 
-def test_what_was_never_finished_goes_and_what_is_being_written_stays(cache):
-    disk.write_file(cache / "first", b"")
+def test_the_folder_is_not_listed_for_every_write(cache, monkeypatch):
+    """That would take longer for each entry than for the one before."""
+    cache.mkdir(mode=0o700, exist_ok=True)
+    listings = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listings.append(path) or scandir(path))
+    monkeypatch.setattr(disk, "MAX_TOTAL_BYTES", 6_000)
+    monkeypatch.setattr(disk, "_UNCOUNTED_BYTES", 100)
+    for number in range(700):
+        disk.write_file(cache / str(number), b"x" * 10)
+    assert 0 < len(listings) < 100
+    assert sum(path.stat().st_size for path in cache.iterdir()) <= 6_000 + 100
+
+
+def test_abandoned_files_are_removed_and_those_being_written_stay(cache):
+    cache.mkdir(mode=0o700, exist_ok=True)
     old, new = cache / "unfinished-old", cache / "unfinished-new"
     old.write_bytes(b"half")
     new.write_bytes(b"half")
