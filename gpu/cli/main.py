@@ -7,8 +7,9 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -20,6 +21,7 @@ from gpu.base.paths import ROOT
 from gpu.cli import interrupts
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.cli.patterns import cluster_options
+from gpu.cli.patterns.run_options import RunOptions
 from gpu.cli.user_code.program import split_arguments
 from gpu.cli.user_code.script import split_program
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Pattern, Real
@@ -199,17 +201,8 @@ def _refuse_empty_names(options: argparse.Namespace) -> None:
             raise InputError(f"{'DIR' if name == 'folder' else f'--{option}'} is empty: give a name.")
 
 
-def _run_script(name: str, options: argparse.Namespace) -> int:
-    from gpu.cli.user_code import script as cli_script
-
-    return cli_script.run(name, options, options.program)
-
-
 def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
-    from gpu.cli.user_code import options as user_code
-    from gpu.cli.user_code import program as cli_program
-    from gpu.cli.user_code import script as cli_script
-    from gpu.cli.user_code import simulate as cli_simulate
+    from gpu.cli.user_code.script import COMMANDS
 
     parser = _Parser(
         prog="lockstep",
@@ -226,93 +219,26 @@ def _create_parser(desktop: Desktop) -> argparse.ArgumentParser:
     )
     cluster_options.add_window_options(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command_name")
-    running = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)
-    running.fill = _add_run
-
-    listing = commands.add_parser("list", help="list the patterns, variants and parameters", allow_abbrev=False)
-    listing.add_argument("--json", action="store_true", help="print JSON")
-    listing.add_argument(
-        "--textbook",
-        type=_parse_element_count,
-        metavar="N",
-        help="add textbook figures for N elements: operations, steps, average and peak parallelism",
-    )
-    listing.set_defaults(command=_list_patterns)
-
-    devices = commands.add_parser(
-        "devices", help="list available devices, and why others are unavailable", allow_abbrev=False
-    )
-    devices.add_argument("--json", action="store_true", help="print JSON")
-    cluster_options.add_scheduler_options(devices)
-    devices.set_defaults(command=_with_temporary_files(_list_devices))
-
-    simulating = commands.add_parser(
-        "simulate",
-        help="run any kernel on the simulator: findings and counters",
-        description="Runs a kernel of a CUDA C++ file on the simulator, checks it for errors and counts its work.",
-        epilog=cli_simulate.EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    cli_simulate.add_options(simulating)
-    simulating.set_defaults(command=_with_temporary_files(_simulate))
-
-    for name, library in cli_script.COMMANDS.items():
-        scripts = commands.add_parser(
-            name,
-            help=f"run a {library} script on the simulator, without a GPU",
-            **cli_script.parser_options(name),
-        )
-        user_code.add_options(scripts)
-        scripts.set_defaults(command=partial(_run_script, name))
-    programs = commands.add_parser(
-        "program", help="run a whole CUDA C++ program on the simulator, without a GPU", **cli_program.PARSER_OPTIONS
-    )
-    user_code.add_options(programs)
-    cli_program.add_options(programs)
-    programs.set_defaults(command=lambda options: cli_program.run(options, options.program))
-    checking = commands.add_parser(
-        "check",
-        help="check kernels, programs and scripts, as in a CI without a GPU",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    checking.fill = _add_check
-    modeling = commands.add_parser(
-        "model",
-        help="model the time of a pattern, or of a kernel of any CUDA C++ file, on a GPU",
-        description="Models a pattern's launches on a described GPU, or, as `model FILE.cu KERNEL`, one launch of a "
-        "file's kernel.",
-        allow_abbrev=False,
-    )
-    modeling.fill = _add_model
-
-    lessons = commands.add_parser("lessons", help="list the lessons, or check them", allow_abbrev=False)
-    lessons.fill = _add_lessons
-    grading = commands.add_parser(
-        "grade",
-        help="grade submissions for a lesson's task on the simulator",
-        description="Grades .cu files, each in a separate process without network, with 30 s and 1 GB: on many inputs, "
-        "in several schedules, with all checkers.",
-        allow_abbrev=False,
-    )
-    grading.fill = _add_grade
-
-    contending = commands.add_parser(
-        "atomics",
-        help="cost of atomics on an image or a text, and updates lost to a race",
-        description="Counts the histogram's atomics by address, measures their cost, computes a textbook's example, "
-        "and runs a race of two threads in every order.",
-        allow_abbrev=False,
-    )
-    contending.fill = _add_atomics
-
-    benching = commands.add_parser("bench", help="benchmark every variant and its peers", allow_abbrev=False)
-    benching.fill = partial(_add_bench, desktop)
-
-    touring = commands.add_parser("tour", help="save pictures of every pattern in the window", allow_abbrev=False)
-    touring.add_argument("folder", metavar="DIR", help="folder for the pictures and the table of results")
-    touring.set_defaults(command=_with_temporary_files(lambda options: desktop.run_tour(options.folder)))
+    table: dict[str, tuple[str, Callable[[_Parser], None]]] = {
+        "run": ("run a pattern without the window", _add_run),
+        "list": ("list the patterns, variants and parameters", _add_list),
+        "devices": ("list available devices, and why others are unavailable", _add_devices),
+        "simulate": ("run any kernel on the simulator: findings and counters", _add_simulate),
+        **{
+            name: (f"run a {library} script on the simulator, without a GPU", partial(_add_script, name))
+            for name, library in COMMANDS.items()
+        },
+        "program": ("run a whole CUDA C++ program on the simulator, without a GPU", _add_program),
+        "check": ("check kernels, programs and scripts, as in a CI without a GPU", _add_check),
+        "model": ("model the time of a pattern, or of a kernel of any CUDA C++ file, on a GPU", _add_model),
+        "lessons": ("list the lessons, or check them", _add_lessons),
+        "grade": ("grade submissions for a lesson's task on the simulator", _add_grade),
+        "atomics": ("cost of atomics on an image or a text, and updates lost to a race", _add_atomics),
+        "bench": ("benchmark every variant and its peers", partial(_add_bench, desktop)),
+        "tour": ("save pictures of every pattern in the window", partial(_add_tour, desktop)),
+    }
+    for name, (summary, fill) in table.items():
+        commands.add_parser(name, help=summary, allow_abbrev=False).fill = fill
     return parser
 
 
@@ -379,6 +305,46 @@ def _add_run(run: _Parser) -> None:
         _add_parameters(pattern_parser, pattern)
 
 
+def _add_list(parser: _Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--textbook",
+        type=_parse_element_count,
+        metavar="N",
+        help="add textbook figures for N elements: operations, steps, average and peak parallelism",
+    )
+    parser.set_defaults(command=_list_patterns)
+
+
+def _add_devices(parser: _Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    cluster_options.add_scheduler_options(parser)
+    parser.set_defaults(command=_with_temporary_files(_list_devices))
+
+
+def _add_simulate(parser: _Parser) -> None:
+    from gpu.cli.user_code import simulate as cli_simulate
+
+    parser.description = "Runs a kernel of a CUDA C++ file on the simulator, checks it for errors and counts its work."
+    parser.epilog, parser.formatter_class = cli_simulate.EPILOG, argparse.RawDescriptionHelpFormatter
+    cli_simulate.add_options(parser)
+    parser.set_defaults(command=_with_temporary_files(_simulate))
+
+
+def _add_script(name: str, parser: _Parser) -> None:
+    from gpu.cli.user_code import script as cli_script
+
+    cli_script.add_options(name, parser)
+    parser.set_defaults(command=lambda options: cli_script.run(name, options, options.program))
+
+
+def _add_program(parser: _Parser) -> None:
+    from gpu.cli.user_code import program as cli_program
+
+    cli_program.add_options(parser)
+    parser.set_defaults(command=lambda options: cli_program.run(options, options.program))
+
+
 def _add_parameters(pattern_parser: argparse.ArgumentParser, pattern: Pattern) -> None:
     group = pattern_parser.add_argument_group("parameters")
     for parameter in pattern.parameters:
@@ -403,6 +369,9 @@ def _add_model(modeling: _Parser) -> None:
     from gpu.cli.user_code import simulate as cli_simulate
     from gpu.patterns import all_patterns
 
+    modeling.description = (
+        "Models a pattern's launches on a described GPU, or, as `model FILE.cu KERNEL`, one launch of a file's kernel."
+    )
     forms = modeling.add_subparsers(title="patterns, or a file", metavar="PATTERN|FILE.cu", required=True)
     for pattern in all_patterns().values():
         pattern_parser = forms.add_parser(
@@ -517,49 +486,41 @@ def _run(options: argparse.Namespace) -> int:
     from gpu.cli.patterns import run as cli_run
 
     cluster_options.refuse_unused_options(options)
-    texts, input_file = _parameter_texts(options)
+    run_options = _read_run_options(options)
     has_bodies = isinstance(options.pattern.presentation, BodiesPresentation)
-    run = partial(cli_bodies.run, frames=options.frames) if has_bodies else cli_run.run
-    if options.stream:
-        return _stream(options, texts, input_file)
-    if options.engine == cluster_options.DASK_ENGINE:
-        settings = cluster_options.read_cluster_settings(options)
-        run = partial(
-            run, cluster=cluster_options.ClusterRunOptions(settings, options.chunks or (), options.graph or "")
-        )
     with interrupts.end_on_ctrl_c(STOPPED):
-        correct = run(
-            options.pattern,
-            options.variant or options.pattern.default_variant,
-            texts,
-            engine_name=options.engine,
-            executor=options.executor,
-            schedule=options.schedule,
-            input_file=input_file,
-            seed=options.seed,
-            output_file=options.output,
-            source_file=options.source,
-            as_json=options.json,
-        )
-    return OK if correct else FAILED
+        if options.stream:
+            from gpu.cli.patterns import streaming as cli_streamed
+
+            cli_streamed.run(run_options, _read_cluster_run_options(options), options.raw or "")
+            return OK
+        if options.engine == cluster_options.DASK_ENGINE:
+            run_options = replace(run_options, cluster=_read_cluster_run_options(options))
+        is_good = cli_bodies.run(run_options) if has_bodies else cli_run.run(run_options)
+    return OK if is_good else FAILED
 
 
-def _stream(options: argparse.Namespace, texts: Mapping[str, str], input_file: str | None) -> int:
-    from gpu.cli.patterns import streaming as cli_streamed
+def _read_run_options(options: argparse.Namespace) -> RunOptions:
+    texts, input_file = _parameter_texts(options)
+    return RunOptions(
+        pattern=options.pattern,
+        variant=options.pattern.variant(options.variant or options.pattern.default_variant),
+        texts=texts,
+        engine=options.engine,
+        executor=options.executor,
+        schedule=options.schedule,
+        input_file=input_file,
+        output_file=options.output,
+        source_file=options.source,
+        frames=getattr(options, "frames", None),
+        seed=options.seed,
+        as_json=options.json,
+    )
 
-    with interrupts.end_on_ctrl_c(STOPPED):
-        cli_streamed.run(
-            options.pattern,
-            options.variant or options.pattern.default_variant,
-            texts,
-            cluster_options.read_cluster_settings(options),
-            input_file=input_file,
-            raw=options.raw or "",
-            output_file=options.output or "",
-            chunks=options.chunks or (),
-            as_json=options.json,
-        )
-    return OK
+
+def _read_cluster_run_options(options: argparse.Namespace) -> cluster_options.ClusterRunOptions:
+    settings = cluster_options.read_cluster_settings(options)
+    return cluster_options.ClusterRunOptions(settings, options.chunks or (), options.graph or "")
 
 
 def _parameter_texts(options: argparse.Namespace) -> tuple[dict[str, str], str | None]:
@@ -615,6 +576,7 @@ def _add_check(parser: _Parser) -> None:
     from gpu.cli.check import command
 
     parser.description, parser.epilog = command.DESCRIPTION, command.EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     command.add_options(parser)
     parser.set_defaults(command=_with_temporary_files(command.run))
 
@@ -622,6 +584,10 @@ def _add_check(parser: _Parser) -> None:
 def _add_grade(grading: _Parser) -> None:
     from gpu.cli import grade as cli_grade
 
+    grading.description = (
+        "Grades .cu files, each in a separate process without network, with 30 s and 1 GB: on many inputs, in several "
+        "schedules, with all checkers."
+    )
     cli_grade.add_options(grading)
     grading.set_defaults(command=_with_temporary_files(cli_grade.run))
 
@@ -637,9 +603,18 @@ def _add_bench(desktop: Desktop, benching: _Parser) -> None:
     )
 
 
+def _add_tour(desktop: Desktop, parser: _Parser) -> None:
+    parser.add_argument("folder", metavar="DIR", help="folder for the pictures and the table of results")
+    parser.set_defaults(command=_with_temporary_files(lambda options: desktop.run_tour(options.folder)))
+
+
 def _add_atomics(parser: _Parser) -> None:
     from gpu.cli.patterns import atomics as cli_atomics
 
+    parser.description = (
+        "Counts the histogram's atomics by address, measures their cost, computes a textbook's example, "
+        "and runs a race of two threads in every order."
+    )
     cli_atomics.add_options(parser)
     parser.set_defaults(command=_with_temporary_files(_study_atomics))
 

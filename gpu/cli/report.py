@@ -60,9 +60,7 @@ def format_report(
     verdict: Verdict,
     pattern: Pattern,
     input_description: str,
-    result: Array | None,
-    target: str | None,
-    names: Sequence[str] = (),
+    result_rows: Sequence[tuple[str, str]] = (),
     distributed: DistributedRun | None = None,
 ) -> str:
     """Return a run's figures as text, with their units and origin.
@@ -76,12 +74,8 @@ def format_report(
     pattern : Pattern
     input_description : str
         Description of the input.
-    result : array of shape (n,) or None
-        Values to print, of which only the first few may be shown; None for an image.
-    target : str or None
-        File that the result was saved to.
-    names : sequence of str
-        Names of the result's values; empty if they have only positions.
+    result_rows : sequence of (str, str)
+        Rows about the result, which follow the figures.
     distributed : DistributedRun or None
         A run on a cluster; the times of its phases are those of the busiest worker.
     """
@@ -108,15 +102,23 @@ def format_report(
         errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"
         rows.append(("error", f"{errors}  against a reference result computed on the CPU"))
     rows.append(("verified", format_verdict(verdict)))
-    if result is not None and names:
+    return f"{pattern.title}\n{format_rows([*rows, *result_rows])}"
+
+
+def format_result_rows(result: Array, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the row of a result's values, of which only the first few may be shown.
+
+    Parameters
+    ----------
+    result : array of shape (n,)
+    names : sequence of str
+        Names of the values; empty if they have only positions.
+    """
+    if names:
         named_values = [f"{name} {_format_exact(value)}" for name, value in zip(names, result.tolist(), strict=True)]
-        rows.append(("result", "   ".join(named_values)))
-    elif result is not None:
-        more = f" ... ({result.size} in all)" if result.size > _PRINTED_ELEMENTS else ""
-        rows.append(("result", " ".join(map(_format_exact, result[:_PRINTED_ELEMENTS].tolist())) + more))
-    if target:
-        rows.append(("saved", target))
-    return f"{pattern.title}\n{format_rows(rows)}"
+        return [("result", "   ".join(named_values))]
+    more = f" ... ({result.size} in all)" if result.size > _PRINTED_ELEMENTS else ""
+    return [("result", " ".join(map(_format_exact, result[:_PRINTED_ELEMENTS].tolist())) + more)]
 
 
 def format_cluster_rows(run: DistributedRun | None) -> list[tuple[str, str]]:

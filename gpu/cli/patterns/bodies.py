@@ -13,8 +13,9 @@ from gpu.base.errors import InputError
 from gpu.cli import report as cli_text
 from gpu.cli.patterns import run as cli_run
 from gpu.cli.patterns.cluster_options import ClusterRunOptions
-from gpu.cli.patterns.kernel_check import KernelCheck, check_kernel
-from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
+from gpu.cli.patterns.kernel_check import check_kernel
+from gpu.cli.patterns.run_options import RunOptions
+from gpu.declaration.pattern import Inputs, Params, Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import SIMULATION_TIME_LABEL, Engine
 from gpu.files import file_access, images
@@ -32,138 +33,65 @@ _CAMERA_RADII = 3.5
 _PROGRESS_WIDTH = 40
 
 
-def run(
-    pattern: Pattern,
-    variant_name: str,
-    texts: Mapping[str, str],
-    *,
-    engine_name: str,
-    executor: str,
-    schedule: str,
-    input_file: str | None,
-    output_file: str | None,
-    source_file: str | None,
-    frames: str | None,
-    seed: int,
-    as_json: bool,
-    cluster: ClusterRunOptions | None = None,
-) -> bool:
-    """Verify the first forces, simulate the steps and print a report; return whether the verdict is good.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    variant_name : str
-    texts : mapping
-        Texts of the parameters given on the command line, by name.
-    engine_name, executor, schedule : str
-    input_file : str or None
-        File of bodies; without one they are generated.
-    output_file : str or None
-        File for the final state of the bodies.
-    source_file : str or None
-        Kernel file to use instead of the pattern's.
-    frames : str or None
-        Folder for a picture of the start and one of each step; created if it does not exist.
-    seed : int
-        Seed of generated bodies.
-    as_json : bool
-    cluster : ClusterRunOptions or None
-        Cluster to run on instead of an engine.
-    """
-    variant = pattern.variant(variant_name)
-    if cluster is not None and frames is not None:
+def run(options: RunOptions) -> bool:
+    """Verify the first forces, simulate the steps and print a report; return whether the verdict is good."""
+    pattern, variant, output_file = options.pattern, options.variant, options.output_file
+    if options.cluster is not None and options.frames is not None:
         raise InputError("--frames draws the bodies of one device: omit --engine dask.")
     if output_file:
         nbody_files.check_target(output_file)
-    inputs, params, input_description = read_inputs(pattern, texts, input_file, seed)
-    folder = None if frames is None else file_access.ensure_folder(frames)
+    inputs, params, input_description = read_inputs(pattern, options.texts, options.input_file, options.seed)
+    folder = None if options.frames is None else file_access.ensure_folder(options.frames)
     forces_alone = {**params, **pattern.params_for_role(Role.STEPS, 0)}
-    kernel_check = check_kernel(pattern, variant, source_file, inputs, forces_alone, seed=seed)
+    kernel_check = check_kernel(pattern, variant, options.source_file, inputs, forces_alone, seed=options.seed)
+    sources = kernel_check.sources
     if kernel_check.aborted:
-        return cli_run.report_refusal(pattern, variant, kernel_check, as_json=as_json)
-    if cluster is not None:
-        return _run_on_cluster(
-            pattern,
-            variant,
-            inputs,
-            params,
-            input_description,
-            kernel_check,
-            output_file,
-            cluster,
-            seed=seed,
-            as_json=as_json,
+        return cli_run.report_refusal(pattern, variant, kernel_check, as_json=options.as_json)
+    distributed = None
+    if options.cluster is not None:
+        outcome, distributed = _run_on_cluster(options, options.cluster, inputs, params, sources)
+        figures = _collect_figures(
+            distributed, outcome, inputs, pattern.value(params, Role.STEPS), motion_from_params(params)
         )
-    with closing(engines.create_engine(engine_name, executor, schedule)) as engine:
-        outcome = run_pattern(
-            engine, pattern, variant, inputs, forces_alone, lambda progress: None, sources=kernel_check.sources
-        )
-        steps = pattern.value(params, Role.STEPS)
-        engine.sources = dict(kernel_check.sources)
-        figures = _simulate(engine, variant.name, inputs, steps, motion_from_params(params), output_file, folder)
+        if output_file:
+            nbody_files.write_bodies(output_file, outcome.outputs["bodies"], figures.time)
+    else:
+        with closing(engines.create_engine(options.engine, options.executor, options.schedule)) as engine:
+            outcome = run_pattern(
+                engine, pattern, variant, inputs, forces_alone, lambda progress: None, sources=sources
+            )
+            steps = pattern.value(params, Role.STEPS)
+            engine.sources = dict(sources)
+            figures = _simulate(engine, variant.name, inputs, steps, motion_from_params(params), output_file, folder)
     verdict = kernel_check.verdict(outcome.report.verified, variant)
-    counts = cli_run.count_work(outcome.report, pattern, variant, inputs, forces_alone, kernel_check.sources, seed)
-    if as_json:
+    counts = cli_run.count_work(outcome.report, pattern, variant, inputs, forces_alone, sources, options.seed)
+    if options.as_json:
         data = {
             **cli_text.report_data(outcome.report, counts),
+            **(distributed.data() if distributed is not None else {}),
             **kernel_check.data(verdict),
             "simulation": asdict(figures),
         }
         print(cli_text.format_json(data))
     else:
-        print(cli_text.format_report(outcome.report, counts, verdict, pattern, input_description, None, None))
         rows = [
             *_format_rows(figures, simulated=outcome.report.simulated),
-            *(("saved", str(path)) for path in (output_file, frames) if path),
+            *(("saved", str(path)) for path in (output_file, options.frames) if path),
         ]
-        print(cli_text.format_rows(rows))
+        print(cli_text.format_report(outcome.report, counts, verdict, pattern, input_description, rows, distributed))
         cli_run.print_findings(kernel_check, verdict)
     return not verdict.is_bad
 
 
 def _run_on_cluster(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    params: Params,
-    input_description: str,
-    kernel_check: KernelCheck,
-    output_file: str | None,
-    cluster: ClusterRunOptions,
-    *,
-    seed: int,
-    as_json: bool,
-) -> bool:
+    options: RunOptions, cluster: ClusterRunOptions, inputs: Inputs, params: Params, sources: Mapping[str, str]
+) -> tuple[Outcome, DistributedRun]:
     """Compute the first forces and the steps in one run; the bodies stay on the devices until the end."""
     from gpu.cli.patterns.cluster import ClusterRunner
     from gpu.distributed.cluster.dask_cluster import open_cluster
 
     with open_cluster(cluster.settings) as workers:
-        outcome, distributed = ClusterRunner(workers, cluster)(
-            pattern, variant, inputs, params, kernel_check.sources, (CONSERVED,)
-        )
-    figures = _collect_figures(
-        distributed, outcome, inputs, pattern.value(params, Role.STEPS), motion_from_params(params)
-    )
-    if output_file:
-        nbody_files.write_bodies(output_file, outcome.outputs["bodies"], figures.time)
-    verdict = kernel_check.verdict(outcome.report.verified, variant)
-    forces_alone = {**params, **pattern.params_for_role(Role.STEPS, 0)}
-    counts = cli_run.count_work(outcome.report, pattern, variant, inputs, forces_alone, kernel_check.sources, seed)
-    if as_json:
-        data = {**cli_text.report_data(outcome.report, counts), **distributed.data(), **kernel_check.data(verdict)}
-        print(cli_text.format_json({**data, "simulation": asdict(figures)}))
-    else:
-        report_arguments = (outcome.report, counts, verdict, pattern, input_description, None, None)
-        print(cli_text.format_report(*report_arguments, distributed=distributed))
-        rows = [
-            *_format_rows(figures, simulated=outcome.report.simulated),
-            *([("saved", output_file)] if output_file else []),
-        ]
-        print(cli_text.format_rows(rows))
-        cli_run.print_findings(kernel_check, verdict)
-    return not verdict.is_bad
+        return ClusterRunner(workers, cluster)(options.pattern, options.variant, inputs, params, sources, (CONSERVED,))
 
 
 def _collect_figures(

@@ -14,9 +14,11 @@ from gpu.base.errors import InputError, KernelError
 from gpu.cli import report as cli_text
 from gpu.cli.patterns.cluster_options import ClusterRunOptions
 from gpu.cli.patterns.kernel_check import KernelCheck, check_kernel
+from gpu.cli.patterns.run_options import RunOptions
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.declaration.presentation import CountsPresentation
 from gpu.declaration.roles import FROM_FILE, Role
+from gpu.engines.base import Device
 from gpu.files import arrays as array_files
 from gpu.files import images
 from gpu.files import text as text_files
@@ -31,127 +33,67 @@ from gpu.run.pattern_run import Outcome, run_pattern
 RunVariant = Callable[[Pattern, Variant, Inputs, Params, Mapping[str, str]], tuple[Outcome, DistributedRun | None]]
 
 
-def run(
-    pattern: Pattern,
-    variant_name: str,
-    texts: Mapping[str, str],
-    *,
-    engine_name: str,
-    executor: str,
-    schedule: str,
-    input_file: str | None,
-    output_file: str | None,
-    source_file: str | None,
-    seed: int,
-    as_json: bool,
-    cluster: ClusterRunOptions | None = None,
-) -> bool:
+def run(options: RunOptions) -> bool:
     """Run a variant, print its report and save the result; return whether the verdict is good.
 
     An edited kernel file is checked first: findings make the verdict bad, and an error that aborts the check prevents
     the run.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    variant_name : str
-    texts : mapping
-        Texts of the parameters given on the command line, by name.
-    engine_name, executor, schedule : str
-    input_file : str or None
-        Without a file the pattern generates the input, or the sample image is used.
-    output_file : str or None
-        File for the result.
-    source_file : str or None
-        Kernel file to use instead of the pattern's.
-    seed : int
-        Seed of generated inputs.
-    as_json : bool
-    cluster : ClusterRunOptions or None
-        Cluster to run on instead of an engine.
     """
-    variant = pattern.variant(variant_name)
     # Errors in the input are reported before an engine starts.
-    param_values = _parameter_values(pattern, texts, input_file, output_file)
-    if cluster is not None:
-        return _run_on_cluster(
-            pattern, variant, param_values, input_file, output_file, source_file, seed, cluster, as_json=as_json
-        )
-    with closing(engines.create_engine(engine_name, executor, schedule)) as engine:
+    param_values = _parameter_values(options.pattern, options.texts, options.input_file, options.output_file)
+    if options.cluster is not None:
+        return _run_on_cluster(options, param_values, options.cluster)
+    with closing(engines.create_engine(options.engine, options.executor, options.schedule)) as engine:
 
         def run_on_engine(
             pattern: Pattern, variant: Variant, inputs: Inputs, params: Params, sources: Mapping[str, str]
         ) -> tuple[Outcome, None]:
             progress_callback: ProgressCallback = lambda progress: None  # noqa: E731
             outcome = run_pattern(
-                engine, pattern, variant, inputs, params, progress_callback, sources=sources, seed=seed
+                engine, pattern, variant, inputs, params, progress_callback, sources=sources, seed=options.seed
             )
             return outcome, None
 
-        pattern = pattern.with_default_size(variant, engine.device)
-        return _run_and_report(
-            run_on_engine, pattern, variant, param_values, input_file, output_file, source_file, seed, as_json=as_json
-        )
+        return _run_and_report(run_on_engine, engine.device, options, param_values)
 
 
-def _run_on_cluster(
-    pattern: Pattern,
-    variant: Variant,
-    param_values: Params,
-    input_file: str | None,
-    output_file: str | None,
-    source_file: str | None,
-    seed: int,
-    cluster: ClusterRunOptions,
-    *,
-    as_json: bool,
-) -> bool:
+def _run_on_cluster(options: RunOptions, param_values: Params, cluster: ClusterRunOptions) -> bool:
     from gpu.cli.patterns.cluster import ClusterRunner
     from gpu.distributed.cluster.dask_cluster import open_cluster
     from gpu.distributed.cluster.dask_import import load_dask
 
-    pattern.require_distributed()  # raises InputError for an unsupported pattern, even where Dask is not installed
+    options.pattern.require_distributed()  # raises InputError for an unsupported pattern, even where Dask is missing
     load_dask()
     with open_cluster(cluster.settings) as workers:
         runner = ClusterRunner(workers, cluster)
-        pattern = pattern.with_default_size(variant, runner.device)
-        return _run_and_report(
-            runner, pattern, variant, param_values, input_file, output_file, source_file, seed, as_json=as_json
-        )
+        return _run_and_report(runner, runner.device, options, param_values)
 
 
-def _run_and_report(
-    run_variant: RunVariant,
-    pattern: Pattern,
-    variant: Variant,
-    param_values: Params,
-    input_file: str | None,
-    output_file: str | None,
-    source_file: str | None,
-    seed: int,
-    *,
-    as_json: bool,
-) -> bool:
+def _run_and_report(run_variant: RunVariant, device: Device, options: RunOptions, param_values: Params) -> bool:
     """Run a variant by `run_variant`, print its report and save the result; return whether the verdict is good."""
-    inputs, params, about = _read_inputs_and_params(pattern, param_values, input_file, output_file, seed)
-    is_image = pattern.input_kind(params) == "image"
-    kernel_check = check_kernel(pattern, variant, source_file, inputs, params, seed=seed)
+    variant, output_file, seed = options.variant, options.output_file, options.seed
+    pattern = options.pattern.with_default_size(variant, device)
+    inputs, params, about = _read_inputs_and_params(pattern, param_values, options.input_file, output_file, seed)
+    kernel_check = check_kernel(pattern, variant, options.source_file, inputs, params, seed=seed)
     if kernel_check.aborted:
-        return report_refusal(pattern, variant, kernel_check, as_json=as_json)
+        return report_refusal(pattern, variant, kernel_check, as_json=options.as_json)
     outcome, distributed = run_variant(pattern, variant, inputs, params, kernel_check.sources)
     if output_file:
         _save_result(output_file, pattern, inputs, outcome)
     verdict = kernel_check.verdict(outcome.report.verified, variant)
     counts = count_work(outcome.report, pattern, variant, inputs, params, kernel_check.sources, seed)
-    if as_json:
+    if options.as_json:
         cluster_data = distributed.data() if distributed is not None else {}
         data = {**cli_text.report_data(outcome.report, counts), **cluster_data, **kernel_check.data(verdict)}
         print(cli_text.format_json(data))
     else:
-        values = None if is_image else outcome.outputs[pattern.result].ravel()
-        names = pattern.value_names(params) if pattern.value_names else ()
-        report_arguments = (outcome.report, counts, verdict, pattern, about, values, output_file, names)
-        print(cli_text.format_report(*report_arguments, distributed=distributed))
+        rows = []
+        if pattern.input_kind(params) != "image":
+            names = pattern.value_names(params) if pattern.value_names else ()
+            rows += cli_text.format_result_rows(outcome.outputs[pattern.result].ravel(), names)
+        if output_file:
+            rows.append(("saved", output_file))
+        print(cli_text.format_report(outcome.report, counts, verdict, pattern, about, rows, distributed))
         print_findings(kernel_check, verdict)
     return not verdict.is_bad
 

@@ -2,73 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from gpu.base.errors import InputError
 from gpu.cli import report as cli_text
 from gpu.cli.patterns.cluster import ProgressBar
+from gpu.cli.patterns.cluster_options import ClusterRunOptions
 from gpu.cli.patterns.run import read_stream_params
-from gpu.declaration.pattern import Pattern, Variant
+from gpu.cli.patterns.run_options import RunOptions
+from gpu.declaration.pattern import Variant
 from gpu.distributed.cluster.dask_cluster import Cluster, open_cluster
 from gpu.distributed.cluster.dask_import import load_dask
-from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.run import export
 
 _NOT_COMPARED = "not compared: a reference result would need the whole input in memory"
 _PRINTED_VALUES = 10
 
 
-def run(
-    pattern: Pattern,
-    variant_name: str,
-    texts: Mapping[str, str],
-    settings: ClusterSettings,
-    *,
-    input_file: str | None,
-    raw: str,
-    output_file: str,
-    chunks: tuple[int, ...],
-    as_json: bool,
-) -> None:
+def run(options: RunOptions, cluster_options: ClusterRunOptions, raw: str) -> None:
     """Run a variant over a file, and print a report.
 
     Parameters
     ----------
-    pattern : Pattern
-    variant_name : str
-    texts : mapping
-        Texts of the parameters given on the command line, by name.
-    settings : ClusterSettings
-        Cluster to run on.
-    input_file : str or None
+    options : RunOptions
+    cluster_options : ClusterRunOptions
     raw : str
         Type and shape of an input file without a header, such as "float32:1000000".
-    output_file : str
-        File for the result; "" for none.
-    chunks : tuple of int
-    as_json : bool
     """
+    pattern, variant, input_file, target = options.pattern, options.variant, options.input_file, options.output_file
     load_dask()
     from gpu.distributed.data.files import open_streamed_input
 
     if input_file is None:
         raise InputError("--stream needs an --input FILE: generated input is in memory anyway.")
-    variant = pattern.variant(variant_name)
-    params = read_stream_params(pattern, texts)
+    params = read_stream_params(pattern, options.texts)
     file = open_streamed_input(input_file, raw)
-    with open_cluster(settings) as cluster:
+    with open_cluster(cluster_options.settings) as cluster:
         from gpu.distributed.streaming import run_streamed
 
         bar = ProgressBar(len(cluster.workers))
         try:
-            result = run_streamed(cluster, pattern, variant, file, params, bar, target=output_file, chunks=chunks)
+            result = run_streamed(
+                cluster, pattern, variant, file, params, bar, target=target or "", chunks=cluster_options.chunks
+            )
         finally:
             bar.close()
         gathered = result.outputs.get(pattern.result)
-        if gathered is not None and output_file:
-            export.save_array(output_file, gathered)
-        if as_json:
+        if gathered is not None and target:
+            export.save_array(target, gathered)
+        if options.as_json:
             device = cluster.workers[0].device
             about = {"pattern": pattern.name, "variant": variant.name, "engine": device.engine, "verified": None}
             moved = {"read_bytes": result.read_bytes, "written_bytes": result.written_bytes}
@@ -83,8 +65,8 @@ def run(
         for name, values in result.outputs.items():
             shown = " ".join(map(str, values.ravel()[:_PRINTED_VALUES].tolist()))
             rows.append((name, f"{shown} ... ({values.size} in all)" if values.size > _PRINTED_VALUES else shown))
-        if output_file:
-            rows.append(("saved", output_file))
+        if target:
+            rows.append(("saved", target))
         print(f"{pattern.title}\n{cli_text.format_rows(rows)}")
 
 

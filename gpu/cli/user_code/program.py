@@ -10,7 +10,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from gpu.base.errors import InputError, KernelError, LockstepError
 from gpu.base.schedules import ROUND_ROBIN
@@ -29,14 +28,6 @@ exit codes: the program's own, 128 plus the signal's number if it crashes; with 
 are findings, 2 if the simulator does not support a kernel; 2 if nothing was run; 124 if --max-seconds stopped it
 """
 USAGE = "lockstep program FILE.cu [MORE.cu ...] [options] [-- ARGS ...]"
-PARSER_OPTIONS: dict[str, Any] = {
-    "usage": USAGE,
-    "description": "Compiles a program's host code for this machine, and runs it with its kernels on the simulator.",
-    "epilog": EPILOG,
-    "formatter_class": argparse.RawDescriptionHelpFormatter,
-    "allow_abbrev": False,
-}
-"""Keyword arguments of the command's parser."""
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -49,7 +40,12 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options; the program's own arguments are split off before."""
+    """Add the command's description and options; the program's own arguments are split off before."""
+    parser.usage, parser.epilog, parser.formatter_class = USAGE, EPILOG, argparse.RawDescriptionHelpFormatter
+    parser.description = (
+        "Compiles a program's host code for this machine, and runs it with its kernels on the simulator."
+    )
+    user_code.add_options(parser)
     parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="source files: .cu, .cpp, .c")
     parser.add_argument(
         "-I",

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from gpu.base.errors import InputError
 from gpu.cli.user_code import options as user_code
@@ -31,15 +30,13 @@ def _format_usage(command: str) -> str:
     return f"lockstep {command} [options] (SCRIPT.py | -m MODULE) [ARGS ...]"
 
 
-def parser_options(command: str) -> dict[str, Any]:
-    """Return the keyword arguments of a command's parser."""
-    return {
-        "usage": _format_usage(command),
-        "description": f"Runs an unmodified {COMMANDS[command]} script on the simulator.",
-        "epilog": _EPILOG.format(layer=_LAYERS[command]),
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-        "allow_abbrev": False,
-    }
+def add_options(command: str, parser: argparse.ArgumentParser) -> None:
+    """Add a command's description and options."""
+    parser.usage = _format_usage(command)
+    parser.description = f"Runs an unmodified {COMMANDS[command]} script on the simulator."
+    parser.epilog = _EPILOG.format(layer=_LAYERS[command])
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    user_code.add_options(parser)
 
 
 def split_program(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
