@@ -399,7 +399,7 @@ def schedule_block(block: BasicBlock, table: CostTable) -> list[ScheduledInstruc
                 dependents[earlier].add(index)
         for name in written:
             writer[name] = index
-    order = _compute_issue_order(instructions, costs, dependents)
+    order = _IssueOrder(instructions, costs, dependents).compute()
     return [ScheduledInstruction(index, instructions[index], costs[index], *names[index]) for index in order]
 
 
@@ -442,68 +442,78 @@ _LOAD_LATENCY = 200.0
 _MAXIMUM_IN_FLIGHT = 10
 
 
-def _is_load(instruction: PtxInstruction, cost: OperationCost) -> bool:
-    return cost.kind == MEMORY and bool(instruction.written_registers) and instruction.opcode == "ld"
+class _IssueOrder:
+    """List scheduling of a basic block: instructions with the longest chain of dependents go first."""
 
-
-def _compute_issue_order(
-    instructions: Sequence[PtxInstruction], costs: Sequence[OperationCost], dependents: Sequence[set[int]]
-) -> list[int]:
-    count = len(instructions)
-    latencies = [
-        _LOAD_LATENCY
-        if cost.kind == MEMORY and not cost.latency and instruction.written_registers
-        else max(cost.latency, 1.0 * (cost.kind != ALIAS))
-        for instruction, cost in zip(instructions, costs, strict=True)
-    ]
-    height = [0.0] * count
-    for index in range(count - 1, -1, -1):
-        height[index] = latencies[index] + max((height[later] for later in dependents[index]), default=0.0)
-    missing_operands = [0] * count
-    for index in range(count):
-        for later in dependents[index]:
-            missing_operands[later] += 1
-    ready_at = [0.0] * count
-    ready = [index for index in range(count) if not missing_operands[index]]
-    cycle, order = 0.0, []
-    users = [len(dependent) for dependent in dependents]
-    in_flight: dict[int, int] = {}
-    producers: dict[int, list[int]] = defaultdict(list)
-    for index in range(count):
-        if costs[index].kind == MEMORY and instructions[index].written_registers:
+    def __init__(
+        self, instructions: Sequence[PtxInstruction], costs: Sequence[OperationCost], dependents: Sequence[set[int]]
+    ) -> None:
+        count = len(instructions)
+        self._costs, self._dependents = costs, dependents
+        has_result = [bool(instruction.written_registers) for instruction in instructions]
+        self._is_load = [
+            costs[index].kind == MEMORY and has_result[index] and instructions[index].opcode == "ld"
+            for index in range(count)
+        ]
+        self._latencies = [
+            _LOAD_LATENCY
+            if cost.kind == MEMORY and not cost.latency and has_result[index]
+            else max(cost.latency, 1.0 * (cost.kind != ALIAS))
+            for index, cost in enumerate(costs)
+        ]
+        self._height = [0.0] * count
+        for index in range(count - 1, -1, -1):
+            highest = max((self._height[later] for later in dependents[index]), default=0.0)
+            self._height[index] = self._latencies[index] + highest
+        self._missing_operands = [0] * count
+        self._producers: dict[int, list[int]] = defaultdict(list)
+        for index in range(count):
             for later in dependents[index]:
-                producers[later].append(index)
-    while ready:
-        available = [index for index in ready if ready_at[index] <= cycle]
-        if len(in_flight) >= _MAXIMUM_IN_FLIGHT:
-            # Registers for loaded values are scarce, so loaded values are used before more loads are issued.
-            others = [
-                index for index in ready if index not in producers and not _is_load(instructions[index], costs[index])
-            ]
-            consumers = [index for index in ready if index in producers]
-            if not [index for index in available if not _is_load(instructions[index], costs[index])] and (
-                consumers or others
-            ):
-                cycle = max(cycle, min(ready_at[index] for index in (consumers or others)))
-                available = [index for index in (consumers or others) if ready_at[index] <= cycle]
-            else:
-                available = [
-                    index for index in available if not _is_load(instructions[index], costs[index])
-                ] or available
-        if not available:
-            cycle = min(ready_at[index] for index in ready)
-            continue
-        chosen = max(available, key=lambda index: (costs[index].kind == ALIAS, height[index], -index))
-        ready.remove(chosen)
-        order.append(chosen)
-        if _is_load(instructions[chosen], costs[chosen]) and users[chosen]:
-            in_flight[chosen] = 1
-        for loaded in producers.get(chosen, ()):
-            in_flight.pop(loaded, None)
-        cycle += costs[chosen].slots
-        for later in dependents[chosen]:
-            ready_at[later] = max(ready_at[later], cycle + latencies[chosen] - costs[chosen].slots)
-            missing_operands[later] -= 1
-            if not missing_operands[later]:
-                ready.append(later)
-    return order
+                self._missing_operands[later] += 1
+                if costs[index].kind == MEMORY and has_result[index]:
+                    self._producers[later].append(index)
+        self._ready_at = [0.0] * count
+        self._ready = [index for index in range(count) if not self._missing_operands[index]]
+        self._in_flight: set[int] = set()
+        self._cycle = 0.0
+
+    def compute(self) -> list[int]:
+        """Return the indices of the instructions in issue order."""
+        order = []
+        while self._ready:
+            available = self._find_available()
+            if not available:
+                self._cycle = min(self._ready_at[index] for index in self._ready)
+                continue
+            chosen = max(available, key=lambda index: (self._costs[index].kind == ALIAS, self._height[index], -index))
+            order.append(chosen)
+            self._issue(chosen)
+        return order
+
+    def _find_available(self) -> list[int]:
+        available = [index for index in self._ready if self._ready_at[index] <= self._cycle]
+        if len(self._in_flight) < _MAXIMUM_IN_FLIGHT:
+            return available
+        # Registers for loaded values are scarce, so loaded values are used before more loads are issued.
+        if without_loads := [index for index in available if not self._is_load[index]]:
+            return without_loads
+        consumers = [index for index in self._ready if index in self._producers]
+        others = consumers or [index for index in self._ready if not self._is_load[index]]
+        if not others:
+            return available
+        self._cycle = max(self._cycle, min(self._ready_at[index] for index in others))
+        return [index for index in others if self._ready_at[index] <= self._cycle]
+
+    def _issue(self, chosen: int) -> None:
+        self._ready.remove(chosen)
+        if self._is_load[chosen] and self._dependents[chosen]:
+            self._in_flight.add(chosen)
+        self._in_flight.difference_update(self._producers.get(chosen, ()))
+        self._cycle += self._costs[chosen].slots
+        for later in self._dependents[chosen]:
+            self._ready_at[later] = max(
+                self._ready_at[later], self._cycle + self._latencies[chosen] - self._costs[chosen].slots
+            )
+            self._missing_operands[later] -= 1
+            if not self._missing_operands[later]:
+                self._ready.append(later)

@@ -194,19 +194,76 @@ class MachineRun:
     recorded_until: float
 
 
+@dataclass(frozen=True)
+class MemoryBehavior:
+    """How a launch's requests to memory behave on one multiprocessor.
+
+    Parameters
+    ----------
+    cached_requests : mapping
+        The L1 misses of each request, by its id.
+    memory_shares : mapping
+        By basic block and index of an instruction, the share of its L1 misses that comes from DRAM.
+    atomic_cycles : mapping
+        By a request's id, the cost of its atomic operations in global memory for each of its warps.
+    rates : SharedRates
+    """
+
+    cached_requests: Mapping[int, CachedRequest]
+    memory_shares: Mapping[tuple[int, int], float]
+    atomic_cycles: Mapping[int, Array]
+    rates: SharedRates
+
+
+@dataclass(frozen=True)
+class BlockCounts:
+    """Numbers of blocks of a simulated run.
+
+    Parameters
+    ----------
+    resident, sampled, total : int
+        The number of resident blocks, of sampled blocks, which are used in turn, and of blocks to run.
+    warps_per_block : int
+    """
+
+    resident: int
+    sampled: int
+    total: int
+    warps_per_block: int
+
+
+@dataclass(frozen=True)
+class _VisitTables:
+    """The visits of a path, and their requests, as arrays for `multiprocessor.cu`.
+
+    Parameters
+    ----------
+    steps : int32 array
+        The visit of each step of the path.
+    blocks : int32 array
+        The basic block of each visit.
+    first_request : int64 array
+        The first row of each visit's requests.
+    active : uint8 array, shape (visits, warps)
+        Whether each warp takes part: 2 for a part of its lanes, 1 for all.
+    passes, from_last : float32 arrays, shape (requests, warps)
+        The cycles of each request in L1, and the sectors that it requests from L2 or, for atomics, its cost in cycles.
+    """
+
+    steps: Array
+    blocks: Array
+    first_request: Array
+    active: Array
+    passes: Array
+    from_last: Array
+
+
 def simulate_multiprocessor(
     code: MachineCode,
     path: Sequence[Visit],
-    cached_requests: Mapping[int, CachedRequest],
-    memory_share: Mapping[tuple[int, int], float],
+    memory: MemoryBehavior,
     gpu: GpuDescription,
-    rates: SharedRates,
-    *,
-    slots: int,
-    warps_per_block: int,
-    sampled_blocks: int,
-    blocks: int,
-    atomic_cycles: Mapping[int, Array],
+    counts: BlockCounts,
     max_spans: int = 0,
 ) -> MachineRun:
     """Simulate blocks on one multiprocessor.
@@ -216,22 +273,49 @@ def simulate_multiprocessor(
     code : MachineCode
     path : sequence of Visit
         The path of the sampled blocks.
-    cached_requests : mapping
-        The L1 misses of each request, by its id.
-    memory_share : mapping
-        By basic block and index of an instruction, the share of its L1 misses that comes from DRAM.
+    memory : MemoryBehavior
     gpu : GpuDescription
-    rates : SharedRates
-    slots : int
-        The number of resident blocks.
-    warps_per_block, sampled_blocks, blocks : int
-        The warps per block, the number of sampled blocks, which are used in turn, and the number of blocks to run.
-    atomic_cycles : mapping
-        By a request's id, the cost of its atomic operations in global memory for each of its warps.
+    counts : BlockCounts
     max_spans : int
         The most spans to record; 0 for none.
     """
-    warps = warps_per_block * sampled_blocks
+    tables = _build_visit_tables(code, path, memory, counts.warps_per_block * counts.sampled)
+    shares = _spread_memory_shares(code, memory.memory_shares)
+    barrier = gpu.barrier_cycles + _BARRIER_WARP_CYCLES * (counts.warps_per_block - 1)
+    numbers = np.array(
+        [
+            gpu.schedulers, counts.resident, counts.warps_per_block, counts.total, counts.sampled, len(path),
+            code.registers, counts.warps_per_block * counts.sampled, max_spans,
+            compute_rotation_period(counts.warps_per_block, gpu.schedulers),
+        ],
+        np.int64,
+    )  # fmt: skip
+    rates = memory.rates
+    rate_values = np.array(
+        [
+            gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
+            rates.l2_sector_cycles, rates.dram_sector_cycles, barrier, _BLOCK_START_CYCLES, _QUEUE_CYCLES,
+            _JUMP_CYCLES, rates.store_line_cycles, gpu.atomic_cycles, rates.block_start_cycles, _CYCLES_PER_WAVEFRONT,
+        ]
+    )  # fmt: skip
+    ready = np.zeros(counts.resident * counts.warps_per_block * code.registers)
+    late = np.zeros(ready.size, np.uint8)
+    ended, cycles_in, written = np.zeros(counts.total), np.zeros(len(WarpState)), np.zeros(2, np.int64)
+    capacity = max_spans + _MAXIMUM_OPEN_SPANS if max_spans else 1
+    cut = np.full(1, np.inf if max_spans else -1.0)
+    times, marks = np.zeros((capacity, 2)), np.zeros((capacity, 4), np.int32)
+    native.run_kernel(
+        "multiprocessor", numbers, rate_values, code.kinds, code.pipes, code.slots, code.busy, code.latencies,
+        code.written_registers, code.first_read, code.read_registers, code.request_of, shares, code.first_operation,
+        tables.steps, tables.blocks, tables.first_request, tables.active, tables.passes, tables.from_last, code.spaces,
+        ready, late, np.zeros(shares.size), ended, cycles_in, written, cut, times, marks,
+    )  # fmt: skip
+    until = min(float(cut[0]), float(ended.max(initial=0.0)))
+    spans = _collect_spans(times[: written[1]], marks[: written[1]], until)
+    return MachineRun(ended, cycles_in, int(written[0]), spans, until)
+
+
+def _build_visit_tables(code: MachineCode, path: Sequence[Visit], memory: MemoryBehavior, warps: int) -> _VisitTables:
     # Equal iterations of a loop are one visit object, referenced repeatedly.
     visits = list({id(visit): visit for visit in path}.values())
     visit_numbers = {id(visit): number for number, visit in enumerate(visits)}
@@ -251,62 +335,35 @@ def simulate_multiprocessor(
             row = int(first_request[number]) + request_rows[index]
             warp_count = int(np.searchsorted(request.warps, warps))
             warp_numbers = request.warps[:warp_count]
-            cached_request = cached_requests.get(id(request))
+            cached_request = memory.cached_requests.get(id(request))
             if request.space not in ("global", "local") or cached_request is None:
                 passes[row, warp_numbers] = request.passes[:warp_count]
             elif request.kind in ("atom", "red"):
-                from_last[row, warp_numbers] = atomic_cycles[id(request)][:warp_count]
+                from_last[row, warp_numbers] = memory.atomic_cycles[id(request)][:warp_count]
             else:
                 # The L1 cache processes a request line by line, with four sectors each.
                 passes[row, warp_numbers] = np.maximum(1, count_lines(request, warp_count))
                 requested_sectors = (
-                    cached_request.misses + rates.unpaired_cost * cached_request.unpaired_misses
+                    cached_request.misses + memory.rates.unpaired_cost * cached_request.unpaired_misses
                     if request.kind == "ld"
                     else request.counts[:warp_count]
                 )
                 from_last[row, warp_numbers] = requested_sectors
+    steps = np.array([visit_numbers[id(visit)] for visit in path] or [0], np.int32)
+    blocks = np.array([visit.block for visit in visits] or [0], np.int32)
+    return _VisitTables(steps, blocks, first_request.astype(np.int64), active, passes, from_last)
+
+
+def _spread_memory_shares(code: MachineCode, memory_shares: Mapping[tuple[int, int], float]) -> Array:
+    """Return the share of each operation's L1 misses that comes from DRAM."""
     shares = np.zeros(len(code.kinds))
-    for (block, index), share in memory_share.items():
+    for (block, index), share in memory_shares.items():
         request_row = code.requests[block].get(index)
         if request_row is not None:
             first, end = code.first_operation[block : block + 2]
             is_request = (code.request_of[first:end] == request_row) & (code.kinds[first:end] == MEMORY)
             shares[first:end][is_request] = share
-    barrier = gpu.barrier_cycles + _BARRIER_WARP_CYCLES * (warps_per_block - 1)
-    numbers = np.array(
-        [
-            gpu.schedulers, slots, warps_per_block, blocks, sampled_blocks, len(path), code.registers, warps,
-            max_spans, compute_rotation_period(warps_per_block, gpu.schedulers),
-        ],
-        np.int64,
-    )  # fmt: skip
-    rate_values = np.array(
-        [
-            gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
-            rates.l2_sector_cycles, rates.dram_sector_cycles, barrier, _BLOCK_START_CYCLES, _QUEUE_CYCLES,
-            _JUMP_CYCLES, rates.store_line_cycles, gpu.atomic_cycles, rates.block_start_cycles, _CYCLES_PER_WAVEFRONT,
-        ]
-    )  # fmt: skip
-    steps = np.array([visit_numbers[id(visit)] for visit in path] or [0], np.int32)
-    blocks_of_visits = np.array([visit.block for visit in visits] or [0], np.int32)
-    ready = np.zeros(slots * warps_per_block * code.registers)
-    late = np.zeros(ready.size, np.uint8)
-    ended, cycles_in, written = np.zeros(blocks), np.zeros(len(WarpState)), np.zeros(2, np.int64)
-    capacity = max_spans + _MAXIMUM_OPEN_SPANS if max_spans else 1
-    cut, times, marks = (
-        np.full(1, np.inf if max_spans else -1.0),
-        np.zeros((capacity, 2)),
-        np.zeros((capacity, 4), np.int32),
-    )
-    native.run_kernel(
-        "multiprocessor", numbers, rate_values, code.kinds, code.pipes, code.slots, code.busy, code.latencies,
-        code.written_registers, code.first_read, code.read_registers, code.request_of, shares, code.first_operation,
-        steps, blocks_of_visits, first_request.astype(np.int64), active, passes, from_last, code.spaces, ready, late,
-        np.zeros(shares.size), ended, cycles_in, written, cut, times, marks,
-    )  # fmt: skip
-    until = min(float(cut[0]), float(ended.max(initial=0.0)))
-    spans = _collect_spans(times[: written[1]], marks[: written[1]], until)
-    return MachineRun(ended, cycles_in, int(written[0]), spans, until)
+    return shares
 
 
 def _collect_spans(times: Array, marks: Array, until: float) -> Array:

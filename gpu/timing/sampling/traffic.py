@@ -1,0 +1,210 @@
+"""The traffic of a launch between L1, L2 and DRAM, by array, from the requests of sampled blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from gpu.timing import caches
+from gpu.timing.caches import ArrayTraffic, CachedRequest, GridSharing, LaunchTraffic
+from gpu.timing.gpus import GpuDescription
+from gpu.timing.ptx.path import SampledPath, Visit
+from gpu.timing.ptx.sampled_blocks import GridShape
+
+_SECTOR = 32
+
+
+@dataclass(frozen=True, eq=False)
+class TrafficModel:
+    """The requests of sampled blocks, extrapolated to the grid.
+
+    Parameters
+    ----------
+    gpu : GpuDescription
+    shape : GridShape
+    path : SampledPath
+        The path of the blocks of one multiprocessor.
+    warps : int
+        The warps of these blocks, without those of neighbors.
+    cached : mapping of int to CachedRequest
+        The L1 misses of each request, by its id.
+    sharing : GridSharing
+        Which sampled blocks are neighbors, and the blocks that run at once.
+    grid_path : SampledPath or None
+        The path of blocks all over the grid, if blocks differ.
+    blocks_per_sample : float
+        The number of the grid's blocks that each of those represents.
+    sizes : mapping of int to int
+        The size of each array in bytes.
+    """
+
+    gpu: GpuDescription
+    shape: GridShape
+    path: SampledPath
+    warps: int
+    cached: Mapping[int, CachedRequest]
+    sharing: GridSharing
+    grid_path: SampledPath | None
+    blocks_per_sample: float
+    sizes: Mapping[int, int]
+
+    def compute_traffic(self) -> LaunchTraffic:
+        """Return the sectors of each array that L2 and DRAM transfer."""
+        traffic = LaunchTraffic()
+        self._add_l2_sectors(traffic)
+        self._add_dram_loads(traffic)
+        self._add_dram_stores(traffic)
+        return traffic
+
+    @property
+    def _scale(self) -> float:
+        return self.shape.blocks * self.shape.warps / self.warps
+
+    @cached_property
+    def _amounts(self) -> dict[tuple[int, str], float]:
+        """The sectors that the whole grid requests if all blocks are like those of the path, by array and kind."""
+        counts = caches.count_requested_sectors(self.path, self.warps)
+        return {key: amount * self._scale for key, amount in counts.items()}
+
+    @cached_property
+    def _grid_amounts(self) -> dict[tuple[int, str], float]:
+        """The same from the blocks all over the grid; empty if blocks do not differ."""
+        if self.grid_path is None:
+            return {}
+        counts = caches.count_requested_sectors(self.grid_path, len(self.grid_path.blocks) * self.shape.warps)
+        return {key: amount * self.blocks_per_sample for key, amount in counts.items()}
+
+    @cached_property
+    def _grid_factors(self) -> dict[tuple[int, str], float]:
+        return {
+            key: amount / self._amounts[key] for key, amount in self._grid_amounts.items() if self._amounts.get(key)
+        }
+
+    @cached_property
+    def _repetition_factors(self) -> dict[int, float]:
+        """By array, the ratio of all requests to those of executed iterations."""
+        executed: dict[int, float] = {}
+        total: dict[int, float] = {}
+        for visit, times in caches.iterate_visits(self.path.steps):
+            for request in visit.requests:
+                if request.space == "global" and request.sectors.size:
+                    window = caches.window_of(request)
+                    total[window] = total.get(window, 0.0) + times * request.sectors.size
+        for step in self.path.steps:
+            for request in step.requests if isinstance(step, Visit) else ():
+                if request.space == "global" and request.sectors.size:
+                    window = caches.window_of(request)
+                    executed[window] = executed.get(window, 0.0) + request.sectors.size
+        return {window: amount / executed[window] for window, amount in total.items() if executed.get(window)}
+
+    def _array_sectors(self, window: int) -> float:
+        return self.sizes.get(window, 1 << 60) / _SECTOR
+
+    @property
+    def _cache_sectors(self) -> float:
+        return 0.5 * self.gpu.last_cache_bytes / _SECTOR
+
+    def _add_l2_sectors(self, traffic: LaunchTraffic) -> None:
+        amounts, grid_amounts, scale = self._amounts, self._grid_amounts, self._scale
+        missed = caches.count_missed_sectors(self.path, self.cached)
+        misses = {key: amount * scale for key, amount in missed.items()}
+        missed_alone = caches.count_missed_sectors(self.path, self.cached, unpaired=True)
+        unpaired = {key: amount * scale for key, amount in missed_alone.items()}
+        for key in dict.fromkeys((*amounts, *grid_amounts)):
+            window, kind = key
+            array = traffic.arrays.setdefault(window, ArrayTraffic())
+            amount = grid_amounts.get(key, amounts.get(key, 0.0))
+            if kind == "ld":
+                factor = self._grid_factors.get(key, 1.0)
+                array.loaded = misses.get(key, 0.0) * factor if key in amounts else amount
+                array.unpaired_share = unpaired[key] / misses[key] if misses.get(key) else 0.0
+            elif kind == "st":
+                array.stored = amount
+            else:
+                array.atomic_sectors += amount
+
+    def _add_dram_loads(self, traffic: LaunchTraffic) -> None:
+        sharing, cache = self.sharing, self._cache_sectors
+        loads = caches.count_distinct_sectors(self.path.steps, self.shape.warps, sharing, stores=False)
+        block_sectors = caches.find_sectors(self.path.steps, 0, self.warps, stores=False)
+        wave_of_all = sum(
+            min(load.wave * self._repetition_factors.get(window, 1.0), self._array_sectors(window))
+            for window, load in loads.items()
+        )
+        waves = max(1.0, sharing.grid[0] * sharing.grid[1] / sharing.concurrent_blocks)
+        for window, (wave, grid, pairs, is_uniform) in loads.items():
+            array = traffic.arrays.setdefault(window, ArrayTraffic())
+            array_sectors = self._array_sectors(window)
+            if window in block_sectors:
+                array.mean_readers = min(
+                    max(1.0, block_sectors[window].size * self._scale / grid),
+                    self.shape.blocks,
+                    self.gpu.multiprocessors,
+                )
+            array.is_uniform = is_uniform
+            factor = self._repetition_factors.get(window, 1.0) * self._grid_factors.get((window, "ld"), 1.0)
+            grid, wave = grid * factor, wave * factor
+            dram_sectors = self._limit_by_cache(
+                grid if 2 * wave_of_all <= cache else max(grid, min(wave, array_sectors) * waves), array_sectors
+            )
+            # A sector is loaded from DRAM together with the other half of its pair, which is in the same array.
+            array.dram_loads = min(
+                dram_sectors * pairs, max(dram_sectors, array_sectors), (array.loaded + array.atomic_sectors) * pairs
+            )
+            array.scatter_factor = self._compute_scatter_factor(pairs)
+        for window, array in traffic.arrays.items():
+            if window not in loads and array.loaded:  # the block whose neighbors were sampled does not load from it
+                array.dram_loads = min(array.loaded, self._array_sectors(window))
+
+    def _add_dram_stores(self, traffic: LaunchTraffic) -> None:
+        """Add the stores to DRAM; L2 retains a share of what the launch transfers."""
+        gpu = self.gpu
+        stores = caches.count_distinct_sectors(self.path.steps, self.shape.warps, self.sharing, stores=True)
+        stored_arrays = []
+        for window, (_, grid, pairs, _) in stores.items():
+            array = traffic.arrays.setdefault(window, ArrayTraffic())
+            factor = self._repetition_factors.get(window, 1.0) * self._grid_factors.get((window, "st"), 1.0)
+            dram_sectors = self._limit_by_cache(min(grid * factor, array.stored), self._array_sectors(window))
+            stored_arrays.append((array, dram_sectors, pairs))
+        total_sectors = sum(each.dram_loads for each in traffic.arrays.values()) + sum(
+            dram_sectors for _, dram_sectors, _ in stored_arrays
+        )
+        retained = min(1.0, gpu.last_cache_written_share * gpu.last_cache_bytes / _SECTOR / max(total_sectors, 1.0))
+        for array, dram_sectors, pairs in stored_arrays:
+            # A partly written sector is read before it is written.
+            array.dram_stores = (1 - retained) * dram_sectors * pairs
+            array.scatter_factor = max(array.scatter_factor, self._compute_scatter_factor(pairs) * pairs)
+
+    def _limit_by_cache(self, dram_sectors: float, array_sectors: float) -> float:
+        """Reduce repeated transfers of an array by the share that L2 holds."""
+        if dram_sectors <= array_sectors:
+            return dram_sectors
+        missing_share = 1 - min(1.0, self._cache_sectors / array_sectors)
+        return array_sectors + (dram_sectors - array_sectors) * missing_share
+
+    def _compute_scatter_factor(self, pairs: float) -> float:
+        """Return the relative DRAM time of sectors with a degree of scatter: 1 contiguous, 2 all without their pair."""
+        slowdown = self.gpu.memory_gb_s / self.gpu.random_gb_s
+        return (1 + (slowdown - 1) * (pairs - 1)) / pairs
+
+
+def compute_memory_shares(
+    path: SampledPath, traffic: LaunchTraffic, unpaired_cost: float
+) -> dict[tuple[int, int], float]:
+    """Return the share of L1 misses that comes from DRAM, by basic block and index of an instruction."""
+    shares: dict[tuple[int, int], float] = {}
+    for step, _ in caches.iterate_visits(path.steps):
+        for instruction_index, request in zip(step.instruction_indices, step.requests, strict=True):
+            key = (step.block, instruction_index)
+            if request.space != "global" or key in shares or not request.sectors.size:
+                continue
+            array = traffic.arrays.get(caches.window_of(request))
+            if array is None:
+                continue
+            if request.kind == "ld":
+                all_loaded = array.loaded * (1 + unpaired_cost * array.unpaired_share) + array.atomic_sectors
+                shares[key] = array.dram_loads * array.scatter_factor / all_loaded if all_loaded else 0.0
+            elif request.kind == "st":
+                shares[key] = array.dram_stores * array.scatter_factor / array.stored if array.stored else 0.0
+    return shares
