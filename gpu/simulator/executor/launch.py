@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -88,6 +88,24 @@ class _Attempt:
     blocks: int
     fairness: int
     can_fail: bool
+
+
+@dataclass
+class _GridLaunch:
+    """A grid to run: its extents in blocks and in threads, the arguments, dynamic shared memory, and launch depth."""
+
+    grid: Sequence[int]
+    block: Sequence[int]
+    values: Sequence[Any]
+    shared_bytes: int
+    depth: int = 0
+    _geometries: dict[int, Geometry] = field(default_factory=dict)
+
+    def geometry(self, blocks: int) -> Geometry:
+        """Return the geometry of a batch of blocks; the launch's batches share it."""
+        if blocks not in self._geometries:
+            self._geometries[blocks] = Geometry(self.block, blocks)
+        return self._geometries[blocks]
 
 
 class SimulatedKernel:
@@ -204,28 +222,14 @@ class SimulatedKernel:
             The launch exceeds the limits of a GPU, or the kernel has an error; with its line, thread and block.
         """
         self.check_launch(grid, block, shared_bytes)
-        values = self._bind_arguments(arguments)
+        launch = _GridLaunch(grid, block, self._bind_arguments(arguments), shared_bytes)
         kernels = {id(self._function): self}
-
-        def run_child(child: ChildLaunch, depth: int) -> None:
-            function = child.function
-            if id(function) not in kernels:
-                kernels[id(function)] = SimulatedKernel(function, self._compiler, self._variables)
-            kernel = kernels[id(function)]
-            try:
-                kernel.check_launch(child.grid, child.block, child.shared_bytes)
-            except LaunchError as error:
-                raise child.build_error(error.message) from None
-            if tree.observer is not None:
-                tree.observer.child_begins(child)
-            kernel._run(child.grid, child.block, child.arguments, child.shared_bytes, tree, depth)  # noqa: SLF001
-
         observer = Observers(observers) if observers else None
         # The values of a recording are those of its last step, so a recorded launch ends at its first fault.
         goes_on = observer is not None and observer.outlives_faults and self._compiler.values is PLAIN
         faults = LaunchFaults(observer) if observer is not None and goes_on else None
         tree = HostLaunch(
-            run_child,
+            lambda child, depth: self._run_child(child, depth, tree, kernels),
             lambda batch: _print_batch(batch, on_print),
             observer,
             max_rounds,
@@ -236,8 +240,8 @@ class SimulatedKernel:
         try:
             with np.errstate(all="ignore"):
                 if trial_observer is not None and schedule == ROUND_ROBIN and blocks is None:
-                    self._run_trial(grid, block, values, shared_bytes, trial_observer)
-                self._run(grid, block, values, shared_bytes, tree, 0, on_progress, blocks)
+                    self._run_trial(launch, trial_observer)
+                self._run(launch, tree, on_progress, blocks)
             if faults is not None and faults.first is not None:
                 raise faults.first
         except LaunchError as error:
@@ -253,22 +257,31 @@ class SimulatedKernel:
             if complaint := tree.print_buffer.overflow_message:
                 _write_text("", complaint, on_print)
 
+    def _run_child(self, child: ChildLaunch, depth: int, tree: HostLaunch, kernels: dict[int, SimulatedKernel]) -> None:
+        """Run a child launch; `kernels` has the kernels of the tree by the identity of their functions."""
+        function = child.function
+        if id(function) not in kernels:
+            kernels[id(function)] = SimulatedKernel(function, self._compiler, self._variables)
+        kernel = kernels[id(function)]
+        try:
+            kernel.check_launch(child.grid, child.block, child.shared_bytes)
+        except LaunchError as error:
+            raise child.build_error(error.message) from None
+        if tree.observer is not None:
+            tree.observer.child_begins(child)
+        kernel._run(_GridLaunch(child.grid, child.block, child.arguments, child.shared_bytes, depth), tree)  # noqa: SLF001
+
     def _run(
         self,
-        grid: Sequence[int],
-        block: Sequence[int],
-        values: Sequence[Any],
-        shared_bytes: int,
+        launch: _GridLaunch,
         tree: HostLaunch,
-        depth: int,
         on_progress: Callable[[float], None] = lambda fraction: None,
         blocks: range | None = None,
     ) -> None:
-        """Run a grid of launch depth `depth`, or some blocks of it, and its child launches."""
+        """Run a grid, or some blocks of it, and its child launches."""
+        grid, block, depth, observer = launch.grid, launch.block, launch.depth, tree.observer
         count = grid[0] * grid[1] * grid[2]
-        geometries: dict[int, Geometry] = {}
         children: list[ChildLaunch] = []
-        observer = tree.observer
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
         order = tree.order
@@ -286,24 +299,7 @@ class SimulatedKernel:
         for first, planned in [(0, count)] if self._syncs_grid else batches:
             if first < done:
                 continue  # ran with earlier blocks, which wait for it
-            starved: tuple[RunningBatch, StarvationError] | None = None
-            for attempt in self._plan_attempts(order, depth, planned, selected.stop - first, block, shared_bytes):
-                if starved is not None and not attempt.can_fail:
-                    self._check_residency(*starved, selected.stop - first, values)
-                    self._check_capacity(*starved, selected.stop - first)
-                together = attempt.blocks
-                if together not in geometries:
-                    geometries[together] = Geometry(block, together)
-                batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer, cluster)
-                tree.attach_batch(batch, depth)
-                starvation = self._probe_attempt(batch, values, attempt)
-                if starvation is None:
-                    starvation = self._run_attempt(batch, values, attempt, tree, observer)
-                if starvation is None:
-                    break
-                starved = batch, starvation
-                self._needs_lanes |= starvation.needs_lanes
-                self._fairness = attempt.fairness + 1
+            batch, together = self._run_blocks(launch, tree, order, range(first, selected.stop), planned)
             tree.finish_batch(batch)
             children += batch.pending_children
             done = first + together
@@ -315,6 +311,33 @@ class SimulatedKernel:
         if not depth:
             tree.time_limit.begin_children()
         tree.run_in_order(children, depth + 1)
+
+    def _run_blocks(
+        self, launch: _GridLaunch, tree: HostLaunch, order: ExecutionOrder, remaining: range, planned: int
+    ) -> tuple[RunningBatch, int]:
+        """Run the first of the remaining blocks: `planned`, or more if they wait for later ones.
+
+        Returns the batch that ran to its end, and its number of blocks.
+        """
+        starved: tuple[RunningBatch, StarvationError] | None = None
+        for attempt in self._plan_attempts(order, launch, planned, len(remaining)):
+            if starved is not None and not attempt.can_fail:
+                self._check_residency(*starved, len(remaining), launch.values)
+                self._check_capacity(*starved, len(remaining))
+            batch = RunningBatch(
+                launch.geometry(attempt.blocks), launch.grid, remaining.start, launch.shared_bytes, tree.observer,
+                self._function.cluster or (1, 1, 1),
+            )  # fmt: skip
+            tree.attach_batch(batch, launch.depth)
+            starvation = self._probe_attempt(batch, launch.values, attempt)
+            if starvation is None:
+                starvation = self._run_attempt(batch, launch.values, attempt, tree, tree.observer)
+            if starvation is None:
+                break
+            starved = batch, starvation
+            self._needs_lanes |= starvation.needs_lanes
+            self._fairness = attempt.fairness + 1
+        return batch, attempt.blocks
 
     def _probe_attempt(self, batch: RunningBatch, values: Sequence[Any], attempt: _Attempt) -> StarvationError | None:
         """Return where lanes starve in an attempt that cannot be undone, or only at a high cost; None if they do not.
@@ -351,27 +374,25 @@ class SimulatedKernel:
         attempt.can_fail = False
         return None
 
-    def _run_trial(
-        self, grid: Sequence[int], block: Sequence[int], values: Sequence[Any], shared_bytes: int, observer: Observer
-    ) -> None:
+    def _run_trial(self, launch: _GridLaunch, observer: Observer) -> None:
         """Run the first blocks in other schedules, and undo what they do: more of them if they wait for later ones."""
         functions = find_reachable_functions(self._function)
         is_alone = not (self._syncs_grid or self._has_phases or self._function.cluster)
         is_ordered = self._may_wait and any(map(has_fences, functions))
         if not (is_ordered and is_alone) or any(map(has_launches, functions)):
             return
-        lanes = Geometry(block, 1).lanes
-        counts = sorted({min(prod(grid), max(1, most // lanes)) for most in _TRIAL_LANES})
+        lanes = launch.geometry(1).lanes
+        counts = sorted({min(prod(launch.grid), max(1, most // lanes)) for most in _TRIAL_LANES})
         for schedule in TRIAL_SCHEDULES:
             for count in counts:
                 order = create_order(schedule)
                 tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
-                batch = RunningBatch(Geometry(block, count), grid, 0, shared_bytes, observer)
+                batch = RunningBatch(launch.geometry(count), launch.grid, 0, launch.shared_bytes, observer)
                 tree.attach_batch(batch, 0)
-                observer.launch_begins(self.name, grid, block)
+                observer.launch_begins(self.name, launch.grid, launch.block)
                 observer.batch_begins(batch)
                 try:
-                    self._run_and_undo(batch, values, order)
+                    self._run_and_undo(batch, launch.values, order)
                 except _TRIAL_ERRORS:
                     has_ended = False  # the launch itself shows the error, if it is one in any schedule
                 else:
@@ -480,13 +501,7 @@ class SimulatedKernel:
         )
 
     def _plan_attempts(
-        self,
-        order: ExecutionOrder,
-        depth: int,
-        planned: int,
-        remaining: int,
-        block: Sequence[int],
-        shared_bytes: int,
+        self, order: ExecutionOrder, launch: _GridLaunch, planned: int, remaining: int
     ) -> Iterator[_Attempt]:
         """Yield the orders in which to try blocks, each fairer than the one before; the last one is tried to the end.
 
@@ -494,23 +509,18 @@ class SimulatedKernel:
         ----------
         order : ExecutionOrder
             The order of the launch.
-        depth : int
-            The launch depth.
+        launch : _GridLaunch
         planned, remaining : int
             The number of blocks of the batch, and of all blocks that have not run.
-        block : sequence of int
-            Extents of a block.
-        shared_bytes : int
-            The size of the extern __shared__ array.
         """
         can_retry = (
             (self._may_wait or self._syncs_in_branches)
             and order.register_seed is None
-            and not (self._syncs_grid or depth or prod(self._function.cluster or (1,)) > 1)
+            and not (self._syncs_grid or launch.depth or prod(self._function.cluster or (1,)) > 1)
         )
         if can_retry:
-            lanes = Geometry(block, 1).lanes
-            resident = RESIDENCY.count_resident_blocks(block, self._static_bytes + shared_bytes)
+            lanes = launch.geometry(1).lanes
+            resident = RESIDENCY.count_resident_blocks(launch.block, self._static_bytes + launch.shared_bytes)
             most = resident * lanes if order.chooser is None else 0
             orders: list[tuple[ExecutionOrder, tuple[int, ...]]] = [(order, (BATCH_LANES, most))]
             if order.chooser is None:
