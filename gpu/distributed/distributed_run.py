@@ -96,13 +96,7 @@ def run_distributed(
             wall_s = time.perf_counter() - begun
         finally:
             tasks.close()
-    if tasks.event_log.lost_workers:
-        cluster.update_workers()
-    workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
-    gathered = sum({id(output): output.nbytes for output in outputs.values()}.values())
-    done = DistributedRun(
-        workers, tuple(tasks.event_log.records), tuple(tasks.event_log.lost_workers), wall_s, gathered
-    )
+    done = build_distributed_run(cluster, workers, tasks, wall_s, outputs)
     report_progress(Progress(None, "comparing with the reference result"))
     presented = dict(pattern.present(inputs, params, outputs))
     result, reference = verification.prepare_comparison(pattern, variant, inputs, params, outputs)
@@ -123,6 +117,32 @@ def run_distributed(
         least_bytes=cost.bytes_read + cost.bytes_written,
     )
     return Outcome(outputs, presented, report), done
+
+
+def build_distributed_run(
+    cluster: Cluster, workers: Sequence[WorkerStatus], tasks: RunTasks, wall_s: float, outputs: Mapping[str, Array]
+) -> DistributedRun:
+    """Return the record of a run that has ended, with workers that joined or were lost during it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Its workers are updated if some were lost.
+    workers : sequence of WorkerStatus
+        The workers at the start of the run.
+    tasks : RunTasks
+    wall_s : float
+        Seconds.
+    outputs : mapping of str to array
+        The outputs in this process; an array with several names counts once.
+    """
+    if tasks.event_log.lost_workers:
+        cluster.update_workers()
+    all_workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
+    gathered = sum({id(output): output.nbytes for output in outputs.values()}.values())
+    return DistributedRun(
+        all_workers, tuple(tasks.event_log.records), tuple(tasks.event_log.lost_workers), wall_s, gathered
+    )
 
 
 def _choose_scratch_location(nbytes: int) -> str | None:

@@ -30,7 +30,12 @@ from gpu.distributed.data.files import (
 )
 from gpu.distributed.data.sources import Excerpt
 from gpu.distributed.data.zarr_arrays import ZARR
-from gpu.distributed.distributed_run import compute_chunk_lengths, find_capable_workers, find_distributed_program
+from gpu.distributed.distributed_run import (
+    build_distributed_run,
+    compute_chunk_lengths,
+    find_capable_workers,
+    find_distributed_program,
+)
 from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.engines.base import Buffer
 from gpu.messages.runs.distributed_run import DistributedRun
@@ -116,11 +121,7 @@ def run_streamed(
             elif streaming.plan is None:
                 levels = LevelsTarget(to.target, pattern.name, params, dtype, streamed_input.maxval)
                 where = levels if is_image(target) else to.target
-                arguments = pattern.result, halo, where, dtype, _rows_per_write(target, lengths)
-                puts = [
-                    tasks.add_task(run_in_parts, chunk, *arguments, chunk_index=index)
-                    for index, chunk in enumerate(tasks.chunks)
-                ]
+                puts = _run_tasks_in_parts(tasks, pattern.result, halo, where, dtype, _rows_per_write(target, lengths))
             else:
                 puts = _write_tasks(planned.pop(pattern.result), to.target, lengths)
             # All outputs that are not written to the file are small.
@@ -134,16 +135,17 @@ def run_streamed(
         wall_s = time.perf_counter() - begun
     finally:
         tasks.close()
-    if tasks.event_log.lost_workers:
-        cluster.update_workers()
-    all_workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
-    gathered = sum(output.nbytes for output in outputs.values())
-    done = DistributedRun(
-        all_workers, tuple(tasks.event_log.records), tuple(tasks.event_log.lost_workers), wall_s, gathered
-    )
+    done = build_distributed_run(cluster, workers, tasks, wall_s, outputs)
     row_bytes = streamed_input.nbytes // max(streamed_input.shape[0], 1)
     read = sum((record.elements[1] - record.elements[0]) * row_bytes for record in done.tasks if record.elements)
     return StreamedRun(outputs, done, read, sizes[1])
+
+
+def _run_tasks_in_parts(tasks: RunTasks, *arguments: Any) -> list[NamedResult]:
+    """Add a task per chunk that runs and writes it part by part; the arguments are those of `run_in_parts`."""
+    return [
+        tasks.add_task(run_in_parts, chunk, *arguments, chunk_index=index) for index, chunk in enumerate(tasks.chunks)
+    ]
 
 
 def _choose_lengths(

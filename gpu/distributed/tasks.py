@@ -346,22 +346,7 @@ class RunTasks:
                 )
             ]
         )
-        reported, no_worker_since = 0, None
-        while True:
-            try:
-                with self.cluster.client.as_current():
-                    distributed.wait(futures, timeout=_POLL_S)
-                break
-            except TimeoutError:
-                pass
-            except CancelledError:
-                break
-            if self.cluster.client.status not in ("running", "connecting"):
-                break
-            reported = self._report_events(report_progress, reported)
-            self._check_transfers()
-            no_worker_since = self._check_workers(no_worker_since)
-        reported = self._report_events(report_progress, reported)
+        reported = self._wait_for_futures(futures, report_progress)
         try:
             results = self._find_published_results(requested_results)
             if results is None:
@@ -392,6 +377,27 @@ class RunTasks:
             raise EngineUnavailableError(
                 "The scheduler is gone.", advice="Restart it and its workers; nothing was written."
             ) from error
+
+    def _wait_for_futures(self, futures: Sequence[Any], report_progress: ProgressCallback) -> int:
+        """Wait until the futures end or the scheduler is lost; return the number of reported events."""
+        import distributed
+
+        reported, no_worker_since = 0, None
+        while True:
+            try:
+                with self.cluster.client.as_current():
+                    distributed.wait(futures, timeout=_POLL_S)
+                break
+            except TimeoutError:
+                pass
+            except CancelledError:
+                break
+            if self.cluster.client.status not in ("running", "connecting"):
+                break
+            reported = self._report_events(report_progress, reported)
+            self._check_transfers()
+            no_worker_since = self._check_workers(no_worker_since)
+        return self._report_events(report_progress, reported)
 
     def _find_published_results(self, requested_results: Sequence[NamedResult]) -> list[Any] | None:
         """Return the results if workers' events contained all of them; fetching them takes about as long as a task."""
