@@ -205,9 +205,11 @@ def compute_chunk_lengths(total: int, chunks: Sequence[int], workers: int, granu
     Raises
     ------
     InputError
-        If the chunks do not add up to `total`, or are not multiples of `granularity`.
+        If the chunks do not add up to `total`, or `total` or a chunk is not a multiple of `granularity`.
     """
     if len(chunks) <= 1:
+        if total % granularity:
+            raise InputError(f"The input has {total} elements or rows, which is not a multiple of {granularity}.")
         return tuple(
             granularity * each for each in split_evenly(total // granularity, chunks[0] if chunks else workers)
         )

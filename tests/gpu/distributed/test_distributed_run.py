@@ -421,6 +421,12 @@ def test_chunks_that_do_not_fit_are_refused():
         compute_chunk_lengths(11, (8, 3), 4, 4)
 
 
+@pytest.mark.parametrize(("total", "chunks"), [(11, ()), (11, (2,)), (3, ()), (9, (3,))])
+def test_an_input_that_is_not_a_multiple_of_the_granularity_is_refused(total, chunks):
+    with pytest.raises(InputError, match=f"The input has {total} elements or rows, which is not a multiple of 4"):
+        compute_chunk_lengths(total, chunks, 2, 4)
+
+
 def test_a_pattern_without_a_program_is_refused():
     pattern = replace(find_pattern("scan"), distributed=None)
     with pytest.raises(InputError, match="Scan runs on one device only"):
