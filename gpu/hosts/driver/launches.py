@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,48 @@ def _iterate_pointers(name: str, type: Type, value: Any) -> Iterator[tuple[str, 
                 yield from _iterate_pointers(inner, member.type, part)
 
 
+@dataclass
+class _Launch:
+    """A launch, and what is known of it when it ends.
+
+    Parameters
+    ----------
+    name : str
+    kernel : SimulatedKernel
+    extents : tuple
+        The blocks of the grid and the threads of a block, each along x, y and z.
+    values : sequence
+        The arguments.
+    shared_bytes : int
+        Dynamic shared memory per block.
+    cluster : tuple of int or None
+        Blocks of a cluster along x, y and z.
+    modeled_us : float or None
+        The modeled time in microseconds.
+    counters : Counters
+    findings : list of Finding
+    failure : Finding or None
+        The error that ended it.
+    target : Path or None
+        The file of its recording.
+    is_observed : bool
+        Whether the memory that it wrote is known.
+    """
+
+    name: str
+    kernel: SimulatedKernel
+    extents: tuple[tuple[int, int, int], tuple[int, int, int]]
+    values: Sequence[Any]
+    shared_bytes: int
+    cluster: tuple[int, int, int] | None
+    modeled_us: float | None = None
+    counters: Counters = field(default_factory=Counters)
+    findings: list[Finding] = field(default_factory=list)
+    failure: Finding | None = None
+    target: Path | None = None
+    is_observed: bool = False
+
+
 class LoadedModule:
     """A module with the state that its launches share, such as the device heap."""
 
@@ -155,100 +198,92 @@ class LoadedModule:
         clusters = _pad_extents(cluster) if cluster is not None else None
         kernel = self.module.kernel(name, clusters)
         extents = (_pad_extents(grid), _pad_extents(block))
-        values = _unpack(kernel, packed)
-        memories = _name_memories(kernel, values)
+        launch = _Launch(name, kernel, extents, _unpack(kernel, packed), shared_bytes, clusters)
+        memories = _name_memories(kernel, launch.values)
         log = current_journal()
-        counters = Counters()
-        findings: list[Finding] = []
-        failure: Finding | None = None
-        target: Path | None = None
-        refused = is_observed = False
         log.on_begin(name, call_site)
-        modeled_us = log.model_launch(self.module, name, *extents, shared_bytes, values)
+        launch.modeled_us = log.model_launch(self.module, name, *launch.extents, shared_bytes, launch.values)
         if not log.should_execute():
             return
         begun = time.perf_counter()
+        is_refused = False
         try:
-            if log.trace_folder is not None and log.should_record(len(log.entries) + 1, _count_threads(*extents)):
-                target = _trace_path(log, log.trace_folder, name)
-                findings = self._record(name, extents, values, shared_bytes, counters, target, clusters)
-                is_observed = True
-            else:
-                checkers = create_checkers(heaps=self._heaps) if log.checked else ()
-                trial = RaceChecker() if log.checked else None
-                if log.fast and machine_code.try_launch(
-                    self.module, kernel, name, extents, values, shared_bytes, clusters
-                ):
-                    for memory in memories:
-                        memory.mark_written()
-                    is_observed = True
-                    return
-                try:
-                    kernel.launch(
-                        *extents,
-                        values,
-                        shared_bytes=shared_bytes,
-                        observers=(counters, *checkers) if log.checked else (),
-                        schedule=log.schedule,
-                        trial_observer=trial,
-                    )
-                    is_observed = log.checked
-                finally:
-                    found = [finding for checker in checkers for finding in checker.findings]
-                    findings = sort_findings(found + (select_trial_findings(trial, found) if trial else []))
+            self._execute(launch, log, memories)
         except LaunchError as error:
+            reason = f"{error.message} {error.advice}".strip()
             if not error.kind:
-                refused = True
-                raise build_logic_error(_ROUTINE, INVALID_VALUE, f"{error.message} {error.advice}".strip()) from None
-            failure = build_error_finding(error)
-            reason = _REASONS.get(error.kind, "unspecified launch failure")
-            raise DriverLaunchError(
-                format_failure(_ROUTINE, reason, f"{error.message} {error.advice}".strip())
-            ) from None
+                is_refused = True
+                raise build_logic_error(_ROUTINE, INVALID_VALUE, reason) from None
+            launch.failure = build_error_finding(error)
+            failure = _REASONS.get(error.kind, "unspecified launch failure")
+            raise DriverLaunchError(format_failure(_ROUTINE, failure, reason)) from None
         finally:
             sys.stdout.flush()
-            if is_observed:
+            if launch.is_observed:
                 mark_complete_memories()
             else:
                 mark_all_written()
             milliseconds = 1e3 * (time.perf_counter() - begun)
-            counted = log.checked or target is not None
-            entry = LaunchEntry(
-                name,
-                self._text,
-                call_site,
-                *extents,
-                shared_bytes,
-                milliseconds,
-                (*([failure] if failure else []), *findings),
-                counters.total() if counted and failure is None else {},
-                target,
-                modeled_us if failure is None else None,
-            )
-            if not refused:
-                log.entries.append(entry)
+            if not is_refused:
+                log.entries.append(self._build_entry(launch, log, call_site, milliseconds))
                 log.on_entry()
 
-    def _record(
-        self,
-        name: str,
-        extents: tuple[tuple[int, ...], tuple[int, ...]],
-        values: Sequence[Any],
-        shared_bytes: int,
-        counters: Counters,
-        target: Path,
-        cluster: tuple[int, int, int] | None,
-    ) -> list[Finding]:
+    def _execute(self, launch: _Launch, log: Journal, memories: Sequence[GlobalMemory]) -> None:
+        """Run a launch: recorded, as machine code, or in lockstep, as the journal's settings say."""
+        if log.trace_folder is not None and log.should_record(len(log.entries) + 1, _count_threads(*launch.extents)):
+            launch.target = _trace_path(log, log.trace_folder, launch.name)
+            launch.findings = self._record(launch, launch.target)
+            launch.is_observed = True
+            return
+        if log.fast and machine_code.try_launch(
+            self.module, launch.kernel, launch.name, launch.extents, launch.values, launch.shared_bytes, launch.cluster
+        ):
+            for memory in memories:
+                memory.mark_written()
+            launch.is_observed = True
+            return
+        checkers = create_checkers(heaps=self._heaps) if log.checked else ()
+        trial = RaceChecker() if log.checked else None
+        try:
+            launch.kernel.launch(
+                *launch.extents,
+                launch.values,
+                shared_bytes=launch.shared_bytes,
+                observers=(launch.counters, *checkers) if log.checked else (),
+                schedule=log.schedule,
+                trial_observer=trial,
+            )
+            launch.is_observed = log.checked
+        finally:
+            found = [finding for checker in checkers for finding in checker.findings]
+            launch.findings = sort_findings(found + (select_trial_findings(trial, found) if trial else []))
+
+    def _build_entry(self, launch: _Launch, log: Journal, call_site: str, milliseconds: float) -> LaunchEntry:
+        is_counted = (log.checked or launch.target is not None) and launch.failure is None
+        return LaunchEntry(
+            launch.name,
+            self._text,
+            call_site,
+            *launch.extents,
+            launch.shared_bytes,
+            milliseconds,
+            (*([launch.failure] if launch.failure else []), *launch.findings),
+            launch.counters.total() if is_counted else {},
+            launch.target,
+            launch.modeled_us if launch.failure is None else None,
+        )
+
+    def _record(self, launch: _Launch, target: Path) -> list[Finding]:
         log = current_journal()
         trace = self.module.trace(
-            name,
-            *extents,
-            values,
-            shared_bytes=shared_bytes,
+            launch.name,
+            *launch.extents,
+            launch.values,
+            shared_bytes=launch.shared_bytes,
             max_lane_events=log.max_lane_events or MAXIMUM_LANE_EVENTS,
             schedule=log.schedule,
-            observers=(counters,),
-            cluster=cluster,
+            observers=(launch.counters,),
+            cluster=launch.cluster,
         )
         try:
             with file_access.replace_file(target) as file:
