@@ -181,10 +181,17 @@ def read_baseline(path: str) -> frozenset[str]:
     """Return the fingerprints of a baseline file; raise InputError if it is none."""
     try:
         data = json.loads(read_bytes(path, _MAX_BASELINE_BYTES))
-        assert data["version"] == _BASELINE_VERSION
-        return frozenset(str(entry["fingerprint"]) for entry in data["findings"])
-    except (ValueError, TypeError, KeyError, AssertionError, RecursionError):
+        version = data["version"]
+        fingerprints = frozenset(str(entry["fingerprint"]) for entry in data["findings"])
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise InputError(f"{format_path(path)} is no baseline: write one with --write-baseline.") from None
+    if version != _BASELINE_VERSION:
+        raise InputError(
+            f"{format_path(path)} is a baseline of version {version}, but this Lockstep reads version "
+            f"{_BASELINE_VERSION}.",
+            advice="Write it again with --write-baseline.",
+        )
+    return fingerprints
 
 
 def write_baseline(path: str, findings: Iterable[CheckedFinding]) -> None:

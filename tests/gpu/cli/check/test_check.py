@@ -170,12 +170,25 @@ def test_known_findings_are_not_reported_again_and_new_ones_are(capsys):
     assert lines[1].startswith("2 checked, 1 finding, 1 known from the baseline")
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"version": 2, "findings": []}', '{"version": 1, "findings": [3]}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"findings": []}', '{"version": 1, "findings": 3}', '{"version": 1, "findings": [3]}']
+)
 def test_a_file_that_is_no_baseline_is_refused(capsys, text):
     write("saxpy.cu", SAXPY)
     write("known.json", text)
     code, lines = check(capsys, "saxpy.cu", "--baseline", "known.json")
     assert (code, lines) == (2, ["lockstep: known.json is no baseline: write one with --write-baseline."])
+
+
+def test_a_baseline_of_another_version_is_refused_even_without_assertions():
+    write("known.json", '{"version": 2, "findings": []}')
+    code = "from gpu.cli.check.findings import read_baseline; read_baseline('known.json')"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-O", "-c", code], capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "known.json is a baseline of version 2, but this Lockstep reads version 1" in done.stderr
 
 
 @needs.cplusplus
