@@ -720,11 +720,14 @@ class Runtime:
         Raises
         ------
         RefusedRoutineError, KernelError
-            As of `do_kernel_attributes`.
+            As of `do_kernel_attributes`; also if a block has no threads.
         """
         _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
+        if block < 1:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
         used = _static_bytes(kernel) + shared_bytes + VALUE_BY_NUMBER[111]
-        by_threads = VALUE_BY_NUMBER[39] // max(-(-block // 32) * 32, 32)
+        # As on a GPU, a block that is too large to run is no error here: none is resident.
+        by_threads = VALUE_BY_NUMBER[39] // (-(-block // 32) * 32) if block <= VALUE_BY_NUMBER[1] else 0
         _write_int(target, min(by_threads, VALUE_BY_NUMBER[81] // used, VALUE_BY_NUMBER[106]))
 
 

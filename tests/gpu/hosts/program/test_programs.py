@@ -250,6 +250,25 @@ int main() {
     assert (ended.code, ended.stdout) == (0, "-20 -80 8 1024 1024\n"), ended.stderr
 
 
+@needs.cplusplus
+@needs.posix
+@pytest.mark.parametrize(
+    ("threads", "expected"), [(1, "0 32"), (1024, "0 2"), (1025, "0 0"), (2048, "0 0"), (0, "1 -7"), (-32, "1 -7")]
+)
+def test_blocks_of_more_threads_than_a_block_can_have_are_never_resident(program, threads: int, expected: str):
+    ended = program(
+        """
+__global__ void fill(int *values) { values[threadIdx.x] = 1; }
+int main() {
+    int blocks = -7;
+    int code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, fill, THREADS, 0);
+    printf("%d %d\\n", code, blocks);
+}
+""".replace("THREADS", str(threads))
+    )
+    assert (ended.code, ended.stdout) == (0, expected + "\n"), ended.stderr
+
+
 def test_several_files_headers_macros_and_streams(program):
     ended = program(
         """
