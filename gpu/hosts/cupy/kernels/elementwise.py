@@ -11,15 +11,14 @@ from gpu.hosts.cupy.arrays import DeviceArray, from_result
 from gpu.hosts.cupy.kernels.compilation import compile_module
 from gpu.hosts.cupy.kernels.parameters import (
     HEADERS,
+    DeclaredKernel,
     DeclaredParameter,
     Type,
     c_type,
-    check_name,
     convert_arguments,
     declare_array,
     declare_indexer,
     format_typedefs,
-    parse_parameters,
     resolve_types,
     to_scalar,
 )
@@ -27,7 +26,7 @@ from gpu.hosts.cupy.kernels.parameters import (
 _BLOCK = 128
 
 
-class ElementwiseKernel:
+class ElementwiseKernel(DeclaredKernel):
     """A kernel that computes each element of its outputs from the elements of its inputs.
 
     Parameters
@@ -70,22 +69,14 @@ class ElementwiseKernel:
         return_tuple: bool = False,
         **options: Any,
     ) -> None:
-        self.name = self.__name__ = check_name(name)
-        self.in_params = parse_parameters(in_params, is_output=False)
-        self.out_params = parse_parameters(out_params, is_output=True)
+        super().__init__(name, in_params, out_params)
         self.params = self.in_params + self.out_params
-        self.nin, self.nout, self.nargs = len(self.in_params), len(self.out_params), len(self.params)
+        self.nargs = len(self.params)
         self.operation, self.preamble, self.no_return, self.return_tuple = operation, preamble, no_return, return_tuple
         self.reduce_dims = reduce_dims
         self._loop_prep, self._after_loop = options.pop("loop_prep", ""), options.pop("after_loop", "")
         self.options = tuple(options.pop("options", ()))
         self.kwargs = options
-        self._codes: dict[tuple[str, ...], str] = {}
-
-    @property
-    def cached_codes(self) -> dict[tuple[str, ...], str]:
-        """The generated sources, by the parameters' types."""
-        return self._codes
 
     @property
     def cached_code(self) -> str:
@@ -93,10 +84,6 @@ class ElementwiseKernel:
         if len(self._codes) != 1:
             raise RuntimeError(f"{len(self._codes)} sources were generated; see cached_codes")
         return next(iter(self._codes.values()))
-
-    @property
-    def _cached_codes(self) -> dict[tuple[str, ...], str]:
-        return self._codes
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the kernel on inputs, or on inputs and outputs.

@@ -92,6 +92,27 @@ def parse_parameters(declaration: str, *, is_output: bool) -> tuple[DeclaredPara
     return tuple(parameters)
 
 
+class DeclaredKernel:
+    """A kernel with declared inputs and outputs, whose source is generated for their types.
+
+    Raises ValueError if the name or a declaration is invalid.
+    """
+
+    def __init__(self, name: str, in_params: str, out_params: str) -> None:
+        self.name = self.__name__ = check_name(name)
+        self.in_params = parse_parameters(in_params, is_output=False)
+        self.out_params = parse_parameters(out_params, is_output=True)
+        self.nin, self.nout = len(self.in_params), len(self.out_params)
+        self._codes: dict[tuple[str, ...], str] = {}
+
+    @property
+    def cached_codes(self) -> dict[tuple[str, ...], str]:
+        """The generated sources, by the parameters' types."""
+        return self._codes
+
+    _cached_codes = cached_codes
+
+
 def convert_arguments(arguments: Sequence[Any]) -> list[Any]:
     """Return arguments as device arrays, numbers and textures; raise TypeError for others."""
     converted = [from_interface(argument) for argument in arguments]

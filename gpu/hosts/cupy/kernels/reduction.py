@@ -11,14 +11,13 @@ from gpu.hosts.cupy.arrays import DeviceArray, from_result
 from gpu.hosts.cupy.kernels.compilation import compile_module
 from gpu.hosts.cupy.kernels.parameters import (
     HEADERS,
+    DeclaredKernel,
     Type,
     c_type,
-    check_name,
     convert_arguments,
     declare_array,
     declare_indexer,
     format_typedefs,
-    parse_parameters,
     resolve_types,
     to_scalar,
 )
@@ -28,7 +27,7 @@ _MIN_BLOCK = 32
 _MAX_BLOCKS = 65_535
 
 
-class ReductionKernel:
+class ReductionKernel(DeclaredKernel):
     """A kernel that combines the elements along axes of its inputs.
 
     Parameters
@@ -75,23 +74,10 @@ class ReductionKernel:
         preamble: str = "",
         options: Sequence[str] = (),
     ) -> None:
-        self.name = self.__name__ = check_name(name)
-        self.in_params = parse_parameters(in_params, is_output=False)
-        self.out_params = parse_parameters(out_params, is_output=True)
-        self.nin, self.nout = len(self.in_params), len(self.out_params)
+        super().__init__(name, in_params, out_params)
         self.map_expr, self.reduce_expr, self.post_map_expr = map_expr, reduce_expr, post_map_expr
         self.identity = None if identity is None or identity == "" else str(identity)
         self.reduce_type, self.reduce_dims, self.preamble, self.options = reduce_type, reduce_dims, preamble, options
-        self._codes: dict[tuple[str, ...], str] = {}
-
-    @property
-    def cached_codes(self) -> dict[tuple[str, ...], str]:
-        """The generated sources, by the parameters' types."""
-        return self._codes
-
-    @property
-    def _cached_codes(self) -> dict[tuple[str, ...], str]:
-        return self._codes
 
     def __call__(
         self, *args: Any, out: Any = None, axis: Any = None, keepdims: bool = False, stream: Any = None

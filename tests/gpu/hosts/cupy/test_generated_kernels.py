@@ -152,3 +152,8 @@ shift(cp.ones(4), size=4)
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in ended.stderr
     assert "1. out-of-bounds" in ended.stderr
     assert "shift, launched at script.py:6:" in ended.stderr
+
+
+def test_kernel_classes_name_cupy_as_their_module(script):
+    ended = script("print(*(kind.__module__ for kind in (cp.ElementwiseKernel, cp.ReductionKernel)))")
+    assert ended.stdout == "cupy cupy\n", ended.stderr
