@@ -69,7 +69,7 @@ class PeerPrograms:
     def _compile(self, build: _Build) -> subprocess.Popen[str] | OSError:
         nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         file, options = build
-        source = Path(__file__).with_name(file)
+        source = Path(__file__).parent / "peer_programs" / file
         command = [
             nvcc,
             "-O3",

@@ -1,3 +1,3 @@
 // The upper half of a float, as a number.
 #pragma once
-#include <lockstep/bfloat16.h>
+#include <lockstep/floats/bfloat16.h>

@@ -1,3 +1,3 @@
 // Half precision.
 #pragma once
-#include <lockstep/half.h>
+#include <lockstep/floats/half.h>

@@ -1,3 +1,3 @@
 // Numbers of 8 bits.
 #pragma once
-#include <lockstep/float8.h>
+#include <lockstep/floats/float8.h>

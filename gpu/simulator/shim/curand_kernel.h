@@ -1,7 +1,7 @@
 // cuRAND's generators on the device: XORWOW (Marsaglia 2003), the default, Philox4_32_10 (Salmon et al. 2011), MRG32k3a
 // and Sobol sequences. Sequences of the first are 2^67 numbers apart, as cuRAND's are.
 #pragma once
-#include "lockstep/xorwow.h"
+#include "lockstep/random/xorwow.h"
 
 extern "C++" {
 struct curandStateXORWOW {
@@ -135,8 +135,8 @@ __device__ inline unsigned int curand(curandStatePhilox4_32_10 *state) {
 
 #define LOCKSTEP_2POW32_INV 2.3283064365386963e-10f
 #define LOCKSTEP_2POW53_INV 1.1102230246251565e-16
-#include "lockstep/mrg32k3a.h"
-#include "lockstep/sobol.h"
+#include "lockstep/random/mrg32k3a.h"
+#include "lockstep/random/sobol.h"
 
 // The same of every generator's 32 bits.
 template <typename LockstepState>

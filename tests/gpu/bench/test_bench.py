@@ -216,7 +216,7 @@ def test_every_case_is_one_that_its_pattern_takes(pattern: Pattern) -> None:
                 pattern.variant(variant)
             assert {*case.libraries} <= {*TIMERS}
             for program in case.programs:
-                assert Path(gpu_benchmark.__file__).with_name(program.file).is_file()
+                assert (Path(gpu_benchmark.__file__).parent / "peer_programs" / program.file).is_file()
     assert benchmark.gpu
     for variant in benchmark.goals:
         pattern.variant(variant)

@@ -1,8 +1,8 @@
 // The floating-point numbers of 8 bits, E4M3 (no infinity, one NaN) and E5M2, in groups of one, two and four: they are
 // kept and converted, to the nearest one, of two that are as near to the even one.
 #pragma once
-#include <lockstep/bfloat16.h>
-#include <lockstep/half.h>
+#include <lockstep/floats/bfloat16.h>
+#include <lockstep/floats/half.h>
 
 typedef unsigned char __nv_fp8_storage_t;
 typedef unsigned short __nv_fp8x2_storage_t;

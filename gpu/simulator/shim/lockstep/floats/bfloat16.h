@@ -1,6 +1,6 @@
 // __nv_bfloat16 and pairs of it: the upper half of a float.
 #pragma once
-#include <lockstep/small_floats.h>
+#include <lockstep/floats/small_floats.h>
 
 LOCKSTEP_API int __float_as_int(float x);
 LOCKSTEP_API float __int_as_float(int x);

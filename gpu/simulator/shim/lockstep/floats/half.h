@@ -1,6 +1,6 @@
 // __half and half2.
 #pragma once
-#include <lockstep/small_floats.h>
+#include <lockstep/floats/small_floats.h>
 
 LOCKSTEP_API float __lockstep_from_half(unsigned short bits);
 LOCKSTEP_API unsigned short __lockstep_to_half(float value);
