@@ -37,6 +37,49 @@ def test_the_map_names_what_is_there() -> None:
     assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
 
 
+def read_paths() -> list[str]:
+    """Return the paragraphs of the map that follow a path through the code."""
+    text = MAP.read_text("utf-8").partition("## Three paths through the code\n")[2].partition("\n## ")[0]
+    return [paragraph for paragraph in text.split("\n\n") if paragraph.strip()]
+
+
+def find_missing_files(paragraph: str) -> list[str]:
+    """Return the file names of a paragraph that are in no folder that it has named before them."""
+    folders: set[Path] = set()
+    missing = []
+    for name in re.findall(r"`([\w/]+(?:\.py|/))`", paragraph):
+        if "/" in name:
+            path = ROOT / name
+            folders.add(path.parent if name.endswith(".py") else path)
+            found = path.exists()
+        else:
+            found = any((folder / name).is_file() for folder in folders)
+        if not found:
+            missing.append(name)
+    return missing
+
+
+def test_each_file_of_a_path_is_in_a_folder_that_the_path_has_named() -> None:
+    paths = read_paths()
+    assert len(paths) == 3
+    assert [find_missing_files(paragraph) for paragraph in paths] == [[], [], []]
+    assert find_missing_files("`gpu/run/verification.py`, `repetition.py`, `recorder.py`, `gpu/no/`") == [
+        "recorder.py", "gpu/no/",
+    ]  # fmt: skip
+
+
+def test_each_class_of_a_path_is_a_message() -> None:
+    named = {name for paragraph in read_paths() for name in re.findall(r"`([A-Z]\w+)(?:\.\w+)?`", paragraph)}
+    messages = {
+        node.name
+        for path in (ROOT / "gpu" / "messages").rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    }
+    assert len(named) >= 4
+    assert named - messages == set()
+
+
 def test_every_room_is_on_the_map() -> None:
     text = MAP.read_text("utf-8")
     rooms = [
