@@ -34,84 +34,100 @@ def write_product(asm: Assembly, type: Scalar, column: str, addresses: Sequence[
     """
     length = (len(addresses) - 1) // 2
     name = f"@matrix.product.{value_type(type)}.{length}"
-    asm.define(_product_function(name, type, length))
+    asm.define(_ProductWriter(type, length).write(name))
     arguments = ", ".join(f"ptr {address}" for address in (result, *addresses))
     asm.emit(f"call void {name}(i64 {column}, {arguments})")
 
 
-def _product_function(name: str, type: Scalar, length: int) -> str:
-    """Return the function, which adds products one by one in the order of `executor.exchanges`, float32 as float64."""
-    llvm_type = value_type(type)
-    wide = "double" if type.is_float else llvm_type
-    times, plus = ("fmul", "fadd") if type.is_float else ("mul", "add")
-    narrow_vector, warp_vector, wide_vector = (
-        f"<{_VECTOR_LANES} x {llvm_type}>",
-        f"<{WARP} x {llvm_type}>",
-        f"<{_VECTOR_LANES} x {wide}>",
-    )
-    steps = [(number, step) for number in range(length) for step in range(_HOLDER_LANES)]
-    factors = [f"ptr %{each}.{number}" for each in ("rows", "columns") for number in range(length)]
-    parameters = ", ".join(["i64 %column", "ptr %result", "ptr %sum", *factors])
-    lines = [
-        f"define internal void {name}({parameters}) noinline nounwind {{",
-        "entry:",
-        f"  %before = mul i64 %column, {_HOLDER_LANES}",
-    ]
+class _ProductWriter:
+    """Writer of the function for an element type and a number of registers per factor.
 
-    def widen(value: str) -> str:
-        if llvm_type != "float":
+    It adds products one by one in the order of `executor.exchanges`, float32 as float64.
+    """
+
+    def __init__(self, type: Scalar, length: int) -> None:
+        self._type, self._length, self._element = type, length, value_type(type)
+        wide = "double" if type.is_float else self._element
+        self._narrow_vector = f"<{_VECTOR_LANES} x {self._element}>"
+        self._warp_vector = f"<{WARP} x {self._element}>"
+        self._wide_vector = f"<{_VECTOR_LANES} x {wide}>"
+        self._steps = [(number, step) for number in range(length) for step in range(_HOLDER_LANES)]
+        self._lines: list[str] = []
+
+    def write(self, name: str) -> str:
+        factors = [f"ptr %{each}.{number}" for each in ("rows", "columns") for number in range(self._length)]
+        parameters = ", ".join(["i64 %column", "ptr %result", "ptr %sum", *factors])
+        self._lines += [f"define internal void {name}({parameters}) noinline nounwind {{", "entry:"]
+        columns = self._write_columns()
+        self._lines += [
+            "  br label %next",
+            "next:",
+            "  %lane = phi i64 [ 0, %entry ], [ %after, %next ]",
+            f"  %sum.at = getelementptr {self._element}, ptr %sum, i64 %lane",
+            f"  %before.all = load {self._narrow_vector}, ptr %sum.at, align {self._type.size}",
+        ]
+        total = self._write_sums(self._widen("%before.all"), columns)
+        if self._is_widened:
+            self._lines.append(f"  %rounded = fptrunc {self._wide_vector} {total} to {self._narrow_vector}")
+            total = "%rounded"
+        self._lines += [
+            f"  %result.at = getelementptr {self._element}, ptr %result, i64 %lane",
+            f"  store {self._narrow_vector} {total}, ptr %result.at, align {self._type.size}",
+            f"  %after = add nuw nsw i64 %lane, {_VECTOR_LANES}",
+            f"  %over = icmp eq i64 %after, {WARP}",
+            "  br i1 %over, label %leave, label %next",
+            "leave:",
+            "  ret void",
+            "}",
+        ]
+        return "\n".join(self._lines)
+
+    @property
+    def _is_widened(self) -> bool:
+        return self._element == "float"
+
+    def _widen(self, value: str) -> str:
+        if not self._is_widened:
             return value
-        lines.append(f"  {value}.wide = fpext {narrow_vector} {value} to {wide_vector}")
+        self._lines.append(f"  {value}.wide = fpext {self._narrow_vector} {value} to {self._wide_vector}")
         return f"{value}.wide"
 
-    for number in range(length):
-        lines += [
-            f"  %start.{number} = getelementptr {llvm_type}, ptr %columns.{number}, i64 %before",
-            f"  %held.{number} = load {warp_vector}, ptr %start.{number}, align {type.size}",
-        ]
-    columns = []
-    for number, step in steps:
-        # A lane holds every other column, and so all of those of `%column`.
-        lanes = [2 * _HOLDER_LANES * (lane % _HOLDER_LANES) + step for lane in range(_VECTOR_LANES)]
-        lines.append(f"  %column.{number}.{step} = {_shuffle(warp_vector, f'%held.{number}', lanes)}")
-        columns.append(widen(f"%column.{number}.{step}"))
-    lines += [
-        "  br label %next",
-        "next:",
-        "  %lane = phi i64 [ 0, %entry ], [ %after, %next ]",
-        f"  %sum.at = getelementptr {llvm_type}, ptr %sum, i64 %lane",
-        f"  %before.all = load {narrow_vector}, ptr %sum.at, align {type.size}",
-    ]
-    total, rows = widen("%before.all"), []
-    for number in range(length):
-        lines += [
-            f"  %row.at.{number} = getelementptr {llvm_type}, ptr %rows.{number}, i64 %lane",
-            f"  %row.{number} = load {narrow_vector}, ptr %row.at.{number}, align {type.size}",
-        ]
-        rows.append(widen(f"%row.{number}"))
-    for (number, step), column in zip(steps, columns, strict=True):
-        at = f"{number}.{step}"
-        lanes = [lane // _HOLDER_LANES * _HOLDER_LANES + step for lane in range(_VECTOR_LANES)]
-        lines += [
-            f"  %factor.{at} = {_shuffle(wide_vector, rows[number], lanes)}",
-            f"  %product.{at} = {times} {wide_vector} %factor.{at}, {column}",
-            f"  %total.{at} = {plus} {wide_vector} {total}, %product.{at}",
-        ]
-        total = f"%total.{at}"
-    if llvm_type == "float":
-        lines.append(f"  %rounded = fptrunc {wide_vector} {total} to {narrow_vector}")
-        total = "%rounded"
-    lines += [
-        f"  %result.at = getelementptr {llvm_type}, ptr %result, i64 %lane",
-        f"  store {narrow_vector} {total}, ptr %result.at, align {type.size}",
-        f"  %after = add nuw nsw i64 %lane, {_VECTOR_LANES}",
-        f"  %over = icmp eq i64 %after, {WARP}",
-        "  br i1 %over, label %leave, label %next",
-        "leave:",
-        "  ret void",
-        "}",
-    ]
-    return "\n".join(lines)
+    def _write_columns(self) -> list[str]:
+        """Load the elements of the columns; return a vector of the factors of each step."""
+        self._lines.append(f"  %before = mul i64 %column, {_HOLDER_LANES}")
+        for number in range(self._length):
+            self._lines += [
+                f"  %start.{number} = getelementptr {self._element}, ptr %columns.{number}, i64 %before",
+                f"  %held.{number} = load {self._warp_vector}, ptr %start.{number}, align {self._type.size}",
+            ]
+        columns = []
+        for number, step in self._steps:
+            # A lane holds every other column, and so all of those of `%column`.
+            lanes = [2 * _HOLDER_LANES * (lane % _HOLDER_LANES) + step for lane in range(_VECTOR_LANES)]
+            self._lines.append(f"  %column.{number}.{step} = {_shuffle(self._warp_vector, f'%held.{number}', lanes)}")
+            columns.append(self._widen(f"%column.{number}.{step}"))
+        return columns
+
+    def _write_sums(self, total: str, columns: Sequence[str]) -> str:
+        """Load two rows and add their products with the columns; return the sums."""
+        times, plus = ("fmul", "fadd") if self._type.is_float else ("mul", "add")
+        vector, rows = self._wide_vector, []
+        for number in range(self._length):
+            self._lines += [
+                f"  %row.at.{number} = getelementptr {self._element}, ptr %rows.{number}, i64 %lane",
+                f"  %row.{number} = load {self._narrow_vector}, ptr %row.at.{number}, align {self._type.size}",
+            ]
+            rows.append(self._widen(f"%row.{number}"))
+        for (number, step), column in zip(self._steps, columns, strict=True):
+            at = f"{number}.{step}"
+            lanes = [lane // _HOLDER_LANES * _HOLDER_LANES + step for lane in range(_VECTOR_LANES)]
+            self._lines += [
+                f"  %factor.{at} = {_shuffle(vector, rows[number], lanes)}",
+                f"  %product.{at} = {times} {vector} %factor.{at}, {column}",
+                f"  %total.{at} = {plus} {vector} {total}, %product.{at}",
+            ]
+            total = f"%total.{at}"
+        return total
 
 
 def _shuffle(type: str, value: str, lanes: Sequence[int]) -> str:
