@@ -15,7 +15,7 @@ import numpy as np
 from gpu.base.errors import InputError
 from gpu.distributed.data.sources import Source
 from gpu.distributed.data.tiff import TIFF, TILE, create_tiff, open_tiff
-from gpu.distributed.data.zarr_arrays import ZARR, create_zarr, open_zarr, read_rows
+from gpu.distributed.data.zarr_arrays import ZARR, check_declared_size, create_zarr, open_zarr, read_rows
 from gpu.engines.base import Array
 from gpu.files import netpbm
 from gpu.files.arrays import read_npy_layout
@@ -134,6 +134,7 @@ def open_streamed_input(path: str, raw: str = "") -> StreamedInput:
     if ending == ZARR:
         array = open_zarr(where)
         _refuse_single(path, array.shape)
+        check_declared_size(where, array)
         return StreamedInput(where, ZarrRows(where), tuple(array.shape), np.dtype(array.dtype))
     raise InputError(
         f"Cannot read {path} chunk by chunk: use .npy, .pgm, .ppm, .tif or .zarr.",

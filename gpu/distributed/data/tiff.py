@@ -22,6 +22,10 @@ TILE = 256
 MAX_SEGMENT_BYTES = 2**28
 """Bytes of the largest tile or strip; it is read completely even if only a part of it is needed."""
 
+_MAX_EXPANSION = 1032
+"""Most bytes that deflate makes of one byte; a larger image uses the same bytes for many segments."""
+_FREE_BYTES = 2**30
+"""Bytes that an image may declare however small its file is."""
 _PLAIN, _DEFLATE = 1, (8, 32946)
 _NO_PREDICTOR, _HORIZONTAL = 1, 2
 _COLOR_KINDS = {(1, 1): "gray", (2, 3): "RGB"}
@@ -111,8 +115,12 @@ def open_tiff(path: str) -> TiffRows:
             segments = -(-page.imagelength // max(down, 1)) * -(-page.imagewidth // max(across, 1))
             if min(down, across, page.imagelength, page.imagewidth) < 1 or len(page.dataoffsets) < segments:
                 raise InputError(f"{name} is damaged: some pixels are missing.")
+            pixel_bytes = page.samplesperpixel * np.dtype(page.dtype).itemsize
+            declared = page.imagelength * page.imagewidth * pixel_bytes
+            if declared > max(_FREE_BYTES, _MAX_EXPANSION * file.seek(0, 2)):
+                raise InputError(f"{name} declares more pixels than a file of its size can store.")
             stored = np.dtype(page.dtype).newbyteorder(page.parent.byteorder)
-            if down * across * page.samplesperpixel * stored.itemsize > MAX_SEGMENT_BYTES:
+            if down * across * pixel_bytes > MAX_SEGMENT_BYTES:
                 most = f"{MAX_SEGMENT_BYTES >> 20} MB"
                 raise InputError(f"{name} has tiles or strips of more than {most}; each is read as a whole.")
             differences = predictor == _HORIZONTAL and compression != _PLAIN

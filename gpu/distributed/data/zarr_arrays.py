@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import stat
 from collections.abc import Iterable, Mapping
 from itertools import product
@@ -23,6 +24,10 @@ MAX_CHUNK_BYTES = 2**28
 _MAX_METADATA_BYTES = 2**20
 _MAX_FILES = 100_000
 """Most chunks that a part may span: a description of a few bytes can declare any number."""
+_FREE_BYTES = 2**30
+"""Bytes that an array may declare however little it stores."""
+_MAX_DECLARED_PER_STORED = 16
+"""Most bytes that a larger array may declare per byte of its stored chunks; the rest are the fill value."""
 _SAFE_CODECS = frozenset(("bytes", "transpose", "blosc", "zstd", "gzip", "zlib", "lz4", "crc32c", "shuffle"))
 """Codecs that rearrange or compress bytes. Others can execute code: pickle's executes code from the file."""
 
@@ -52,6 +57,33 @@ def open_zarr(path: str) -> Any:
     if math.prod(chunks) * kind.itemsize > MAX_CHUNK_BYTES:
         raise InputError(f"{name} has chunks of more than {MAX_CHUNK_BYTES >> 20} MB; each is read as a whole.")
     return array
+
+
+def check_declared_size(path: str, array: Any) -> None:
+    """Raise InputError if an array declares far more than it stores: a few bytes would cause hours of work.
+
+    Parameters
+    ----------
+    path : str
+        The array's folder.
+    array : zarr.Array
+        The array, from `open_zarr`.
+    """
+    item, chunks = np.dtype(array.dtype).itemsize, _find_chunk_shape(array)
+    declared, chunk = math.prod(array.shape) * item, math.prod(chunks) * item
+    required = -(-declared // (_MAX_DECLARED_PER_STORED * chunk)) if declared > _FREE_BYTES else 0
+    stored = 0
+    # Every stored chunk is a file below the folder, in each encoding of the chunks' names.
+    for _, _, names in os.walk(path) if required else ():
+        stored += sum(not each.startswith((".z", "zarr.json")) for each in names)
+        if stored >= required:
+            return
+    if stored < required:
+        total = math.prod(-(-length // size) for length, size in zip(array.shape, chunks, strict=True))
+        raise InputError(
+            f"{Path(path).name} declares {declared / 1e9:,.0f} GB, but stores {stored:,} of {total:,} chunks.",
+            advice=f"Above 1 GB, at least 1 of {_MAX_DECLARED_PER_STORED} chunks must be stored.",
+        )
 
 
 def create_zarr(path: str, shape: tuple[int, ...], dtype: str, chunk: int) -> None:

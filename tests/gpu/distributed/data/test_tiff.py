@@ -74,6 +74,14 @@ def test_what_is_not_read_is_one_sentence(tmp_path, layout, sentence):
         open_tiff(str(tmp_path / "in.tif"))
 
 
+def test_an_image_larger_than_its_bytes_can_store_is_refused(tmp_path):
+    tifffile.imwrite(tmp_path / "in.tif", image(1000, 50), photometric="minisblack", rowsperstrip=1, compression=8)
+    with tifffile.TiffFile(tmp_path / "in.tif", mode="r+b") as file:
+        file.pages.first.tags["ImageWidth"].overwrite(2**21)
+    with pytest.raises(InputError, match=r"in\.tif declares more pixels than a file of its size can store\."):
+        open_tiff(str(tmp_path / "in.tif"))
+
+
 @pytest.mark.parametrize("spoiled", [b"", b"II*\0", b"no image"])
 def test_what_is_no_image_is_one_sentence(tmp_path, spoiled):
     (tmp_path / "in.tif").write_bytes(spoiled)

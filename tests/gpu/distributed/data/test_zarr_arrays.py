@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gpu.base.errors import InputError
+from gpu.distributed.data.files import open_streamed_input
 from gpu.distributed.data.zarr_arrays import open_zarr, read_rows
 from tests import needs
 
@@ -100,6 +101,31 @@ def test_a_chunk_that_is_a_pipe_a_device_or_damaged_is_refused(folder):
 def test_what_a_description_says_is_not_believed(folder, changes, message):
     read_description(folder, **changes)
     assert refusal(folder) == message
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_length_that_is_declared_but_not_stored_is_refused(tmp_path, zarr_format):
+    import zarr
+
+    path = tmp_path / "x.zarr"
+    array = zarr.create_array(str(path), shape=(10**11,), chunks=(10**6,), dtype="float32", zarr_format=zarr_format)
+    array[10**6 : 2 * 10**6] = 1
+    with pytest.raises(InputError, match=r"x\.zarr declares 400 GB, but stores 1 of 100,000 chunks\."):
+        open_streamed_input(str(path))
+
+
+def test_an_array_that_stores_one_chunk_of_sixteen_or_is_small_is_read(tmp_path):
+    import zarr
+
+    path = tmp_path / "x.zarr"
+    array = zarr.create_array(str(path), shape=(2**14, 2**16), chunks=(2**9, 2**16), dtype="uint8")
+    assert open_streamed_input(str(path)).nbytes == 2**30
+    array.resize((2**14 + 1, 2**16))
+    for chunk in (1, 30, 32):
+        with pytest.raises(InputError, match=f"stores {(1, 30, 32).index(chunk)} of 33 chunks"):
+            open_streamed_input(str(path))
+        array[chunk * 2**9] = 1
+    assert open_streamed_input(str(path)).shape == (2**14 + 1, 2**16)
 
 
 def test_a_folder_without_a_description_is_none(tmp_path):
