@@ -9,6 +9,7 @@ import gc
 import logging
 import socket
 import ssl
+import struct
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -39,6 +40,8 @@ _START_TIMEOUT_S = 60
 _RESPONSE_TIMEOUT_S = 10
 IDENTIFICATION_TIMEOUT_S = 5
 """Seconds within which a scheduler has to identify itself."""
+_MAX_GREETING_BYTES = 2**16
+"""Bytes of the longest first message; Dask allocates and fills as many as another kind of server claims."""
 _START_ADVICE = (
     "Start scheduler and workers in Lockstep's folder, each by its Python: "
     "`python -m distributed.cli.dask_scheduler`, "
@@ -260,8 +263,22 @@ async def _request_server_type(address: str, security: Any) -> str:
     """Return the type of Dask server that an address reports."""
     import distributed
 
-    async with distributed.rpc(address, connection_args=security.get_connection_args("client")) as server:
+    arguments = security.get_connection_args("client")
+    await _check_greeting(address, arguments.get("ssl_context"))
+    async with distributed.rpc(address, connection_args=arguments) as server:
         return str((await server.identity())["type"])
+
+
+async def _check_greeting(address: str, ssl_context: ssl.SSLContext | None) -> None:
+    """Raise ValueError if the first message of a server, whose size precedes it, is too long for Dask's greeting."""
+    host, _, port = address.partition("://")[2].rpartition(":")
+    reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), ssl=ssl_context)
+    try:
+        (size,) = struct.unpack("Q", await reader.readexactly(8))
+    finally:
+        writer.close()
+    if size > _MAX_GREETING_BYTES:
+        raise ValueError(f"The first message claims {size:,} bytes.")
 
 
 def _create_security(tls: Tls | None) -> Any:

@@ -110,8 +110,16 @@ def test_nobody_at_an_address_is_one_sentence():
         pass
 
 
-@pytest.mark.parametrize("says", [None, b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\0\0\0\0\x40" * 4])
-def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says):
+@pytest.mark.parametrize(
+    ("says", "detail"),
+    [
+        (None, ""),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "The first message claims 3,543,824,036,068,086,856 bytes."),
+        (b"\0\0\0\0\0\0\0\x40" * 4, "The first message claims 4,611,686,018,427,387,904 bytes."),
+        ((564_000_000).to_bytes(8, sys.byteorder) + bytes(10_000), "The first message claims 564,000,000 bytes."),
+    ],
+)
+def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says, detail):
     monkeypatch.setattr(cluster_module, "IDENTIFICATION_TIMEOUT_S", 1.0)
     begun = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -127,10 +135,13 @@ def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says):
         thread.start()
         port = server.getsockname()[1]
         with (
-            pytest.raises(EngineUnavailableError, match=f"No Dask scheduler answers at tcp://127.0.0.1:{port}"),
+            pytest.raises(
+                EngineUnavailableError, match=f"No Dask scheduler answers at tcp://127.0.0.1:{port}"
+            ) as caught,
             open_cluster(ClusterSettings(scheduler=f"127.0.0.1:{port}")),
         ):
             pass
+        assert detail in caught.value.detail, "the claimed size was believed"
         server.shutdown(socket.SHUT_RDWR)
         thread.join(10)
     assert called
