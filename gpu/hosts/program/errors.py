@@ -6,10 +6,14 @@ INVALID_VALUE = 1
 NO_MEMORY = 2
 INVALID_CONFIGURATION = 9
 INVALID_SYMBOL = 13
+INVALID_CHANNEL_DESCRIPTOR = 20
+INVALID_COPY_DIRECTION = 21
 INVALID_FUNCTION = 98
 INVALID_DEVICE = 101
+PEER_ACCESS_UNSUPPORTED = 217
 INVALID_HANDLE = 400
 ILLEGAL_STATE = 401
+ALREADY_REGISTERED = 712
 NOT_REGISTERED = 713
 LAUNCH_FAILURE = 719
 NOT_SUPPORTED = 801
@@ -35,6 +39,7 @@ ERRORS: dict[int, tuple[str, str]] = {
     16: ("cudaErrorInvalidHostPointer", "invalid host pointer"),
     17: ("cudaErrorInvalidDevicePointer", "invalid device pointer"),
     18: ("cudaErrorInvalidTexture", "invalid texture reference"),
+    20: ("cudaErrorInvalidChannelDescriptor", "invalid channel descriptor"),
     21: ("cudaErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"),
     35: ("cudaErrorInsufficientDriver", "CUDA driver version is insufficient for CUDA runtime version"),
     98: ("cudaErrorInvalidDeviceFunction", "invalid device function"),

@@ -78,6 +78,7 @@ class ProgramGraphs:
     bind_operation: Callable[[str, Sequence[int]], Operation]
     _captures: dict[int, _Capture] = field(default_factory=dict)
     _events: dict[int, tuple[_Capture, frozenset[int]]] = field(default_factory=dict)
+    _created_events: set[int] = field(default_factory=set)
     _streams: set[int] = field(default_factory=set)
     _non_blocking: set[int] = field(default_factory=set)
     _graphs: dict[int, Nodes] = field(default_factory=dict)
@@ -157,13 +158,29 @@ class ProgramGraphs:
         if stream in _LEGACY:
             self._refuse_legacy()
 
+    def do_event_create(self, target: int) -> None:
+        event = next(self._handles)
+        _write(target, event)
+        self._created_events.add(event)
+
+    def do_event_destroy(self, event: int) -> None:
+        self._check_event(event)
+        self._created_events.remove(event)
+        self._events.pop(event, None)
+
+    def _check_event(self, event: int) -> None:
+        if event not in self._created_events:
+            raise RefusedRoutineError(errors.INVALID_HANDLE)
+
     def do_event_synchronize(self, event: int) -> None:
+        self._check_event(event)
         if event in self._events:
             self._invalidate([self._events[event][0]], errors.CAPTURED_EVENT)
 
     def record_event(self, event: int, stream: int) -> bool:
         """Record an event in a capture; return whether the stream is capturing."""
         self._check_stream(stream)
+        self._check_event(event)
         capture = self._captures.get(stream)
         self._events.pop(event, None)
         if capture is None:
@@ -173,6 +190,7 @@ class ProgramGraphs:
 
     def do_wait_event(self, stream: int, event: int) -> None:
         self._check_stream(stream)
+        self._check_event(event)
         capture, ends = self._events.get(event, (None, frozenset()))
         stream_capture = self._captures.get(stream)
         if capture is None:
@@ -198,9 +216,12 @@ class ProgramGraphs:
 
     def do_end_capture(self, stream: int, target: int) -> None:
         capture = self._captures.get(stream)
-        _write(target, 0)
+        if target:
+            _write(target, 0)
         if capture is None:
             raise RefusedRoutineError(errors.ILLEGAL_STATE)
+        if not target:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
         if capture.origin != stream:
             self._invalidate([capture], errors.CAPTURE_UNMATCHED)
         for each in capture.ends:

@@ -45,7 +45,7 @@ from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.pointers import to_pointer
-from gpu.simulator.limits import LIMITS
+from gpu.simulator.limits import LIMITS, RESIDENCY
 from gpu.simulator.simulated_module import SimulatedModule
 
 Array = npt.NDArray[Any]
@@ -57,6 +57,9 @@ _FROM_DEVICE, _TO_DEVICE = (2, 3), (1, 3)
 _DEFAULT = 4
 _PITCH = 512
 _HOST, _DEVICE, _MANAGED = 1, 2, 3
+_DYNAMIC_SHARED_BYTES, _CARVEOUT = 8, 9
+_KERNEL_ATTRIBUTES = (_DYNAMIC_SHARED_BYTES, _CARVEOUT, *range(10, 16))
+"""Numbers of `cudaFuncAttribute` that can be set."""
 _INTERNAL_ERROR = 70
 """Exit code of an internal error, as in sysexits.h."""
 _ERROR_NUMBERS = {text: number for number, (_, text) in errors.ERRORS.items()}
@@ -237,11 +240,21 @@ class Runtime:
     def do_host_register(self, address: int, size: int) -> None:
         if not address or size <= 0:
             raise RefusedRoutineError(errors.INVALID_VALUE)
+        if any(first < address + size and address < first + each.data.size for first, each in self._registered.items()):
+            raise RefusedRoutineError(errors.ALREADY_REGISTERED)
         self._registered[address] = GlobalMemory(host_view(address, size), written=True)
 
     def do_host_unregister(self, address: int) -> None:
+        if not address:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
         if self._registered.pop(address, None) is None:
             raise RefusedRoutineError(errors.NOT_REGISTERED)
+
+    def do_check_managed(self, address: int) -> None:
+        """Refuse a prefetch of memory, or advice about memory, that is not managed; ignore others."""
+        owner = self._mapped.find_memory(address)
+        if owner is None or not owner.managed:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
 
     def do_host_device_pointer(self, target: int, address: int) -> None:
         if address in self._registered:
@@ -252,8 +265,11 @@ class Runtime:
             raise RefusedRoutineError(errors.INVALID_VALUE)
 
     def do_mem_info(self, free: int, total: int) -> None:
-        _write(free, free_memory())
-        _write(total, total_memory())
+        if not free and not total:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        for target, size in ((free, free_memory()), (total, total_memory())):
+            if target:
+                _write(target, size)
 
     def do_pointer_attributes(self, address: int, kind: int, device: int) -> None:
         owner = self._mapped.find_memory(address)
@@ -378,6 +394,8 @@ class Runtime:
             A row is not in one allocation.
         """
         _check_extents(width, height)
+        if width > pitch and height > 1:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
         for row in range(height):
             self.do_memset(target + row * pitch, value, width)
 
@@ -386,7 +404,7 @@ class Runtime:
     ) -> Array:
         """Return a view of the bytes of one side of a copy."""
         if kind not in range(5):
-            raise RefusedRoutineError(21)
+            raise RefusedRoutineError(errors.INVALID_COPY_DIRECTION)
         on_device = _is_device_address(address)
         if kind in device_kinds and not on_device:
             raise RefusedRoutineError(errors.INVALID_VALUE)
@@ -464,6 +482,8 @@ class Runtime:
             There is no such variable, the bytes exceed it, or the direction does not match.
         """
         data = self._symbol_bytes(address, size, offset)
+        if kind not in (1, 3, _DEFAULT):
+            raise RefusedRoutineError(errors.INVALID_COPY_DIRECTION)
         if size:
             data[:] = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpyToSymbol")
 
@@ -483,6 +503,8 @@ class Runtime:
             As of `do_to_symbol`.
         """
         data = self._symbol_bytes(address, size, offset)
+        if kind not in (2, 3, _DEFAULT):
+            raise RefusedRoutineError(errors.INVALID_COPY_DIRECTION)
         if size:
             self._view_side(target, size, kind, (3,), "cudaMemcpyFromSymbol", written=True)[:] = data
 
@@ -518,11 +540,16 @@ class Runtime:
         _write_int(target, 13_000)
 
     def do_priorities(self, least: int, greatest: int) -> None:
-        _write_int(least, 0)
-        _write_int(greatest, 0)
+        for target in filter(None, (least, greatest)):
+            _write_int(target, 0)
 
-    def do_no_peer(self, target: int) -> None:
+    def do_no_peer(self, target: int, device: int, peer: int) -> None:
         _write_int(target, 0)
+        self.do_set_device(device | peer)
+
+    def do_refuse_peer(self, peer: int) -> None:
+        self.do_set_device(peer)
+        raise RefusedRoutineError(errors.PEER_ACCESS_UNSUPPORTED)
 
     def do_get_limit(self, target: int, limit: int) -> None:
         _write(target, {0: 1024, 1: 1 << 20, 2: 8 << 20}.get(limit, 2))
@@ -581,16 +608,10 @@ class Runtime:
             if self._sticky_error:
                 break
 
-    def do_handle(self, target: int) -> None:
-        _write(target, next(self._handles))
-
     def do_stream_create(self, target: int, flags: int) -> None:
         stream = next(self._handles)
         self._graphs.register_stream(stream, flags)
         _write(target, stream)
-
-    def do_event_destroy(self, event: int) -> None:
-        self._events.pop(event, None)
 
     def do_event_record(self, event: int, stream: int) -> None:
         if not self._graphs.record_event(event, stream):
@@ -699,6 +720,31 @@ class Runtime:
         for index, value in enumerate(values):
             _write(target + 8 * index, value)
 
+    def do_set_kernel_attribute(
+        self, unit: int, line: int, parameters: int, pretty: int, attribute: int, value: int
+    ) -> None:
+        """Check the arguments of `cudaFuncSetAttribute`, which has no effect here.
+
+        Parameters
+        ----------
+        unit, line, parameters, pretty : int
+            As of `do_kernel_attributes`.
+        attribute : int
+            The number of a `cudaFuncAttribute`.
+        value : int
+            Its value; for the dynamic shared memory, bytes per block.
+
+        Raises
+        ------
+        RefusedRoutineError, KernelError
+            There is no such attribute, the value is invalid; or as of `do_kernel_attributes`.
+        """
+        _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
+        most_shared = RESIDENCY.shared_bytes - RESIDENCY.reserved_bytes - _static_bytes(kernel)
+        most = {_DYNAMIC_SHARED_BYTES: most_shared, _CARVEOUT: 100}
+        if attribute not in _KERNEL_ATTRIBUTES or not 0 <= value <= most.get(attribute, 2**31):
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+
     def do_occupancy(
         self, unit: int, line: int, parameters: int, pretty: int, target: int, block: int, shared_bytes: int
     ) -> None:
@@ -723,7 +769,7 @@ class Runtime:
             As of `do_kernel_attributes`; also if a block has no threads.
         """
         _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
-        if block < 1:
+        if block <= 0 or shared_bytes < 0:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         used = _static_bytes(kernel) + shared_bytes + VALUE_BY_NUMBER[111]
         # As on a GPU, a block that is too large to run is no error here: none is resident.

@@ -122,15 +122,17 @@ class ProgramTextures:
         RefusedRoutineError
             An extent or the element is invalid, or a flag is not supported.
         """
-        if width <= 0 or min(height, depth) < 0 or element <= 0:
+        if width <= 0 or min(height, depth) < 0:
             raise RefusedRoutineError(errors.INVALID_VALUE)
+        words = tuple(access_host(ctypes.c_int * _FORMAT, channels))
+        if not _is_channel_format(words):
+            raise RefusedRoutineError(errors.INVALID_CHANNEL_DESCRIPTOR)
         layered = bool(flags & _LAYERED)
         if depth and not height and not layered:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         if flags & ~(_LAYERED | _SURFACES):
             raise RefusedRoutineError(errors.NOT_SUPPORTED)
         data = np.zeros(width * max(height, 1) * max(depth, 1) * element + element, np.uint8)
-        words = tuple(access_host(ctypes.c_int * _FORMAT, channels))
         access_host(ctypes.c_longlong, target).value = data.ctypes.data
         self._arrays[data.ctypes.data] = CudaArray(data, width, height, depth, element, words, flags)
 
@@ -344,7 +346,7 @@ class ProgramTextures:
             The read mode is not supported.
         """
         if not element:
-            raise RefusedRoutineError(errors.INVALID_VALUE)
+            raise RefusedRoutineError(errors.INVALID_CHANNEL_DESCRIPTOR)
         data, parameters = bytes_at(pointer, size, "cudaCreateTextureObject"), _read_sampling(sampling)
         if not height:
             self._register_texture(
@@ -364,20 +366,20 @@ class ProgramTextures:
         self._register_texture(target, Texture(contiguous, (width, height), element, parameters), refresh)
 
     def do_texture_destroy(self, texture: int) -> None:
-        if self._textures.pop(texture, None) is None:
+        if texture and self._textures.pop(texture, None) is None:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         self._refreshers.pop(texture, None)
 
     def do_surface_of_array(self, target: int, array: int) -> None:
-        source = self._find_array(array)
-        if not source.supports_surfaces:
+        source = self._arrays.get(array)
+        if source is None or not source.supports_surfaces:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         memory = Surface(source.data, source.extents, source.element_bytes).to_memory("a surface")
         self._surfaces[address_of(memory)] = memory
         access_host(ctypes.c_longlong, target).value = address_of(memory)
 
     def do_surface_destroy(self, surface: int) -> None:
-        if self._surfaces.pop(surface, None) is None:
+        if surface and self._surfaces.pop(surface, None) is None:
             raise RefusedRoutineError(errors.INVALID_VALUE)
 
     def do_texture_reference(self) -> None:
@@ -399,6 +401,12 @@ class ProgramTextures:
         if refresh is not None:
             self._refreshers[address] = refresh
         access_host(ctypes.c_longlong, target).value = address
+
+
+def _is_channel_format(words: tuple[int, ...]) -> bool:
+    """Return whether a cudaChannelFormatDesc has one, two or four channels of equally many bits."""
+    used = [bits for bits in words[:4] if bits]
+    return len(used) in (1, 2, 4) and used[0] in (8, 16, 32) and len(set(used)) == 1
 
 
 def _box_view(rows: Array, x: int, y: int, width: int, height: int) -> Array:

@@ -23,6 +23,8 @@
 
 #define LOCKSTEP_ROUTINE(name, parameters, ...)                                                                        \
     static inline cudaError_t name parameters { return ::lockstep_host::ask(__VA_ARGS__); }
+#define LOCKSTEP_CHECKED(name, parameters, is_valid, ...)                                                              \
+    static inline cudaError_t name parameters { return ::lockstep_host::ask_if(is_valid, __VA_ARGS__); }
 
 // Memory
 #ifdef LOCKSTEP_THRUST  // Thrust's algorithms access device memory from the host
@@ -36,12 +38,15 @@ LOCKSTEP_ROUTINE(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t st
 LOCKSTEP_ROUTINE(cudaFreeAsync, (void *pointer, cudaStream_t stream), "on_stream", stream, "free", pointer)
 LOCKSTEP_ROUTINE(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height), "malloc_pitch", pointer,
                  pitch, width, height)
-LOCKSTEP_ROUTINE(cudaMallocManaged, (void **pointer, size_t bytes, unsigned = cudaMemAttachGlobal), "malloc_mapped",
-                 pointer, bytes, 1)
-LOCKSTEP_ROUTINE(cudaMallocHost, (void **pointer, size_t bytes, unsigned = 0), "malloc_mapped", pointer, bytes, 0)
-LOCKSTEP_ROUTINE(cudaHostAlloc, (void **pointer, size_t bytes, unsigned = 0), "malloc_mapped", pointer, bytes, 0)
+LOCKSTEP_CHECKED(cudaMallocManaged, (void **pointer, size_t bytes, unsigned flags = cudaMemAttachGlobal),
+                 flags == cudaMemAttachGlobal || flags == cudaMemAttachHost, "malloc_mapped", pointer, bytes, 1)
+LOCKSTEP_CHECKED(cudaMallocHost, (void **pointer, size_t bytes, unsigned flags = 0), flags < 8, "malloc_mapped",
+                 pointer, bytes, 0)
+LOCKSTEP_CHECKED(cudaHostAlloc, (void **pointer, size_t bytes, unsigned flags = 0), flags < 8, "malloc_mapped", pointer,
+                 bytes, 0)
 LOCKSTEP_ROUTINE(cudaFreeHost, (void *pointer), "free_host", pointer)
-LOCKSTEP_ROUTINE(cudaHostRegister, (void *pointer, size_t bytes, unsigned), "host_register", pointer, bytes)
+LOCKSTEP_CHECKED(cudaHostRegister, (void *pointer, size_t bytes, unsigned flags), flags < 16, "host_register", pointer,
+                 bytes)
 LOCKSTEP_ROUTINE(cudaHostUnregister, (void *pointer), "host_unregister", pointer)
 LOCKSTEP_ROUTINE(cudaHostGetDevicePointer, (void **device, void *host, unsigned), "host_device_pointer", device, host)
 LOCKSTEP_ROUTINE(cudaMemGetInfo, (size_t *left, size_t *all), "mem_info", left, all)
@@ -50,11 +55,15 @@ LOCKSTEP_ROUTINE(cudaMemcpy, (void *target, const void *source, size_t bytes, cu
 LOCKSTEP_ROUTINE(cudaMemcpyAsync,
                  (void *target, const void *source, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream = 0),
                  "on_stream", stream, "memcpy", target, source, bytes, kind)
-LOCKSTEP_ROUTINE(cudaMemcpyPeer, (void *target, int, const void *source, int, size_t bytes), "memcpy", target, source,
-                 bytes, cudaMemcpyDeviceToDevice)
-LOCKSTEP_ROUTINE(cudaMemcpyPeerAsync,
-                 (void *target, int, const void *source, int, size_t bytes, cudaStream_t stream = 0), "on_stream",
-                 stream, "memcpy", target, source, bytes, cudaMemcpyDeviceToDevice)
+static inline cudaError_t cudaMemcpyPeerAsync(void *target, int target_device, const void *source, int source_device,
+                                              size_t bytes, cudaStream_t stream = 0) {
+    if (target_device || source_device) return ::lockstep_host::ask("set_device", target_device | source_device);
+    return ::lockstep_host::ask("on_stream", stream, "memcpy", target, source, bytes, cudaMemcpyDeviceToDevice);
+}
+static inline cudaError_t cudaMemcpyPeer(void *target, int target_device, const void *source, int source_device,
+                                         size_t bytes) {
+    return cudaMemcpyPeerAsync(target, target_device, source, source_device, bytes);
+}
 LOCKSTEP_ROUTINE(cudaMemcpy2D,
                  (void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
                   size_t height, cudaMemcpyKind kind),
@@ -71,10 +80,15 @@ LOCKSTEP_ROUTINE(cudaMemset2D, (void *target, size_t pitch, int value, size_t wi
 LOCKSTEP_ROUTINE(cudaMemset2DAsync,
                  (void *target, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream = 0),
                  "on_stream", stream, "memset_2d", target, pitch, value, width, height)
-LOCKSTEP_ROUTINE(cudaMemPrefetchAsync, (const void *, size_t, int, cudaStream_t = 0), "nothing")
-LOCKSTEP_ROUTINE(cudaMemAdvise, (const void *, size_t, cudaMemoryAdvise, int), "nothing")
-LOCKSTEP_ROUTINE(cudaMemPrefetchAsync, (const void *, size_t, cudaMemLocation, unsigned, cudaStream_t = 0), "nothing")
-LOCKSTEP_ROUTINE(cudaMemAdvise, (const void *, size_t, cudaMemoryAdvise, cudaMemLocation), "nothing")
+LOCKSTEP_ROUTINE(cudaMemPrefetchAsync, (const void *pointer, size_t, int, cudaStream_t stream = 0), "on_stream", stream,
+                 "check_managed", pointer)
+LOCKSTEP_ROUTINE(cudaMemPrefetchAsync,
+                 (const void *pointer, size_t, cudaMemLocation, unsigned, cudaStream_t stream = 0), "on_stream", stream,
+                 "check_managed", pointer)
+LOCKSTEP_CHECKED(cudaMemAdvise, (const void *pointer, size_t, cudaMemoryAdvise advice, int),
+                 ::lockstep_host::is_advice(advice), "check_managed", pointer)
+LOCKSTEP_CHECKED(cudaMemAdvise, (const void *pointer, size_t, cudaMemoryAdvise advice, cudaMemLocation),
+                 ::lockstep_host::is_advice(advice), "check_managed", pointer)
 LOCKSTEP_ROUTINE(cudaStreamAttachMemAsync, (cudaStream_t, void *, size_t = 0, unsigned = 4), "nothing")
 
 template <typename T>
@@ -158,20 +172,23 @@ LOCKSTEP_ROUTINE(cudaGetDeviceCount, (int *count), "device_count", count)
 LOCKSTEP_ROUTINE(cudaGetDevice, (int *device), "get_device", device)
 LOCKSTEP_ROUTINE(cudaSetDevice, (int device), "set_device", device)
 LOCKSTEP_ROUTINE(cudaChooseDevice, (int *device, const cudaDeviceProp *), "get_device", device)
-LOCKSTEP_ROUTINE(cudaSetDeviceFlags, (unsigned), "nothing")
+LOCKSTEP_CHECKED(cudaSetDeviceFlags, (unsigned flags), flags < 256, "nothing")
 LOCKSTEP_ROUTINE(cudaDeviceSynchronize, (), "synchronize")
 LOCKSTEP_ROUTINE(cudaThreadSynchronize, (), "synchronize")
 LOCKSTEP_ROUTINE(cudaDeviceReset, (), "reset")
 LOCKSTEP_ROUTINE(cudaThreadExit, (), "reset")
 LOCKSTEP_ROUTINE(cudaDeviceGetAttribute, (int *value, cudaDeviceAttr attribute, int device), "device_attribute", value,
                  attribute, device)
-LOCKSTEP_ROUTINE(cudaDeviceSetCacheConfig, (cudaFuncCache), "nothing")
+LOCKSTEP_CHECKED(cudaDeviceSetCacheConfig, (cudaFuncCache cache), (unsigned)cache <= cudaFuncCachePreferEqual,
+                 "nothing")
 LOCKSTEP_ROUTINE(cudaDeviceSetSharedMemConfig, (cudaSharedMemConfig), "nothing")
-LOCKSTEP_ROUTINE(cudaDeviceSetLimit, (cudaLimit, size_t), "nothing")
-LOCKSTEP_ROUTINE(cudaDeviceGetLimit, (size_t *value, cudaLimit limit), "get_limit", value, limit)
-LOCKSTEP_ROUTINE(cudaDeviceCanAccessPeer, (int *can, int, int), "no_peer", can)
-LOCKSTEP_ROUTINE(cudaDeviceEnablePeerAccess, (int, unsigned), "not_supported")
-LOCKSTEP_ROUTINE(cudaDeviceDisablePeerAccess, (int), "not_supported")
+LOCKSTEP_CHECKED(cudaDeviceSetLimit, (cudaLimit limit, size_t), (unsigned)limit <= cudaLimitPersistingL2CacheSize,
+                 "nothing")
+LOCKSTEP_CHECKED(cudaDeviceGetLimit, (size_t *value, cudaLimit limit),
+                 (unsigned)limit <= cudaLimitPersistingL2CacheSize, "get_limit", value, limit)
+LOCKSTEP_ROUTINE(cudaDeviceCanAccessPeer, (int *can, int device, int peer), "no_peer", can, device, peer)
+LOCKSTEP_ROUTINE(cudaDeviceEnablePeerAccess, (int peer, unsigned), "refuse_peer", peer)
+LOCKSTEP_ROUTINE(cudaDeviceDisablePeerAccess, (int peer), "refuse_peer", peer)
 LOCKSTEP_ROUTINE(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), "priorities", least, greatest)
 LOCKSTEP_ROUTINE(cudaDriverGetVersion, (int *version), "version", version)
 LOCKSTEP_ROUTINE(cudaRuntimeGetVersion, (int *version), "version", version)
@@ -239,31 +256,32 @@ static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *found, int dev
 
 // Streams and events
 LOCKSTEP_ROUTINE(cudaStreamCreate, (cudaStream_t * stream), "stream_create", stream, 0)
-LOCKSTEP_ROUTINE(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), "stream_create", stream, flags)
-LOCKSTEP_ROUTINE(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned flags, int), "stream_create", stream,
-                 flags)
+LOCKSTEP_CHECKED(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), flags <= cudaStreamNonBlocking,
+                 "stream_create", stream, flags)
+LOCKSTEP_CHECKED(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned flags, int),
+                 flags <= cudaStreamNonBlocking, "stream_create", stream, flags)
 LOCKSTEP_ROUTINE(cudaStreamSetAttribute, (cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue *), "nothing")
 LOCKSTEP_ROUTINE(cudaCtxResetPersistingL2Cache, (), "nothing")
 LOCKSTEP_ROUTINE(cudaStreamDestroy, (cudaStream_t stream), "stream_destroy", stream)
 LOCKSTEP_ROUTINE(cudaStreamSynchronize, (cudaStream_t stream), "stream_synchronize", stream)
 LOCKSTEP_ROUTINE(cudaStreamQuery, (cudaStream_t stream), "stream_synchronize", stream)
-LOCKSTEP_ROUTINE(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned = 0), "wait_event", stream,
-                 event)
-LOCKSTEP_ROUTINE(cudaEventCreate, (cudaEvent_t * event), "handle", event)
-LOCKSTEP_ROUTINE(cudaEventCreate, (cudaEvent_t * event, unsigned), "handle", event)
-LOCKSTEP_ROUTINE(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned), "handle", event)
+LOCKSTEP_CHECKED(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags = 0), flags <= 1,
+                 "wait_event", stream, event)
+LOCKSTEP_ROUTINE(cudaEventCreate, (cudaEvent_t * event), "event_create", event)
+LOCKSTEP_CHECKED(cudaEventCreate, (cudaEvent_t * event, unsigned flags), flags < 8, "event_create", event)
+LOCKSTEP_CHECKED(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned flags), flags < 8, "event_create", event)
 LOCKSTEP_ROUTINE(cudaEventDestroy, (cudaEvent_t event), "event_destroy", event)
 LOCKSTEP_ROUTINE(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream = 0), "event_record", event, stream)
 LOCKSTEP_ROUTINE(cudaEventSynchronize, (cudaEvent_t event), "event_synchronize", event)
 LOCKSTEP_ROUTINE(cudaEventQuery, (cudaEvent_t event), "event_synchronize", event)
 LOCKSTEP_ROUTINE(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t first, cudaEvent_t second), "event_elapsed",
                  milliseconds, first, second)
-LOCKSTEP_ROUTINE(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data), "on_stream", stream,
-                 "host_function", function, data)
+LOCKSTEP_CHECKED(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data), function, "on_stream",
+                 stream, "host_function", function, data)
 
 static inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *data,
                                                 unsigned) {
-    cudaError_t error = ::lockstep_host::ask("stream_synchronize", stream);
+    cudaError_t error = ::lockstep_host::ask_if(function, "stream_synchronize", stream);
     if (error == cudaSuccess) function(stream, cudaSuccess, data);
     return error;
 }
@@ -304,6 +322,7 @@ struct cudaLaunchConfig_t {
 };
 static inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments,
                                               const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if (!config) return ::lockstep_host::ask("invalid_value");
     unsigned *cluster = ::lockstep_host::packed.cluster;
     for (unsigned i = 0; i < config->numAttrs; ++i) {
         const auto &extents = config->attrs[i].val.clusterDim;
@@ -326,11 +345,11 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, v
 }
 template <typename T>
 static inline cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attribute, int value) {
-    return ::lockstep_host::ask("nothing");
+    return ::lockstep_host::ask_of_kernel("set_kernel_attribute", (const void *)kernel, attribute, value);
 }
 template <typename T>
-static inline cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFuncCache) {
-    return cudaSuccess;
+static inline cudaError_t cudaFuncSetCacheConfig(T *, cudaFuncCache cache) {
+    return ::lockstep_host::ask_if((unsigned)cache <= cudaFuncCachePreferEqual, "nothing");
 }
 template <typename T>
 static inline cudaError_t cudaFuncSetSharedMemConfig(T *kernel, cudaSharedMemConfig) {
@@ -363,6 +382,7 @@ static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags
 template <typename T>
 static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T kernel, size_t shared_bytes = 0,
                                                              int limit = 0) {
+    if (!grid || !block) return ::lockstep_host::ask("invalid_value");
     *block = limit > 0 && limit < 1024 ? limit : 1024;
     int blocks = 0;
     cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, *block, shared_bytes);
@@ -374,6 +394,7 @@ static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *blo
 template <typename F, typename T>
 static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, T kernel, F bytes,
                                                                          int limit = 0) {
+    if (!grid || !block) return ::lockstep_host::ask("invalid_value");
     *block = limit > 0 && limit < 1024 ? limit : 1024;
     return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, (size_t)bytes(*block), limit);
 }

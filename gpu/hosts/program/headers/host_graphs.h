@@ -37,8 +37,8 @@ struct cudaHostNodeParams {
     void *userData;
 };
 
-LOCKSTEP_ROUTINE(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode), "begin_capture", stream,
-                 mode)
+LOCKSTEP_CHECKED(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode),
+                 (unsigned)mode <= cudaStreamCaptureModeRelaxed, "begin_capture", stream, mode)
 LOCKSTEP_ROUTINE(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph), "end_capture", stream, graph)
 LOCKSTEP_ROUTINE(cudaStreamIsCapturing, (cudaStream_t stream, cudaStreamCaptureStatus *status), "is_capturing", stream,
                  status)
@@ -56,17 +56,25 @@ LOCKSTEP_ROUTINE(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, 
 LOCKSTEP_ROUTINE(cudaGraphAddEmptyNode, (LOCKSTEP_NODE), LOCKSTEP_ADDED, "nothing")
 LOCKSTEP_ROUTINE(cudaGraphAddChildGraphNode, (LOCKSTEP_NODE, cudaGraph_t child), "graph_add_graph", node, graph, before,
                  count, child)
-LOCKSTEP_ROUTINE(cudaGraphAddHostNode, (LOCKSTEP_NODE, const cudaHostNodeParams *how), LOCKSTEP_ADDED, "host_function",
-                 how->fn, how->userData)
-LOCKSTEP_ROUTINE(cudaGraphAddMemsetNode, (LOCKSTEP_NODE, const cudaMemsetParams *how), LOCKSTEP_ADDED,
-                 "memset_elements", how->dst, how->pitch, how->value, how->elementSize, how->width, how->height)
+static inline cudaError_t cudaGraphAddHostNode(LOCKSTEP_NODE, const cudaHostNodeParams *how) {
+    if (!how || !how->fn) return ::lockstep_host::ask("invalid_value");
+    return ::lockstep_host::ask(LOCKSTEP_ADDED, "host_function", how->fn, how->userData);
+}
+static inline cudaError_t cudaGraphAddMemsetNode(LOCKSTEP_NODE, const cudaMemsetParams *how) {
+    if (!how) return ::lockstep_host::ask("invalid_value");
+    return ::lockstep_host::ask(LOCKSTEP_ADDED, "memset_elements", how->dst, how->pitch, how->value, how->elementSize,
+                                how->width, how->height);
+}
 LOCKSTEP_ROUTINE(cudaGraphAddMemcpyNode1D,
                  (LOCKSTEP_NODE, void *target, const void *source, size_t bytes, cudaMemcpyKind kind), LOCKSTEP_ADDED,
                  "memcpy", target, source, bytes, kind)
-LOCKSTEP_ROUTINE(cudaGraphAddMemcpyNode, (LOCKSTEP_NODE, const cudaMemcpy3DParms *how), LOCKSTEP_ADDED, "host_function",
-                 &lockstep_copy, new cudaMemcpy3DParms(*how))
+static inline cudaError_t cudaGraphAddMemcpyNode(LOCKSTEP_NODE, const cudaMemcpy3DParms *how) {
+    if (!how) return ::lockstep_host::ask("invalid_value");
+    return ::lockstep_host::ask(LOCKSTEP_ADDED, "host_function", &lockstep_copy, new cudaMemcpy3DParms(*how));
+}
 static inline cudaError_t cudaGraphAddKernelNode(LOCKSTEP_NODE, const cudaKernelNodeParams *how,
                                                  const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if (!how) return ::lockstep_host::ask("invalid_value");
     return ::lockstep_host::launch_address_into(how->func, how->gridDim, how->blockDim, how->kernelParams,
                                                 how->sharedMemBytes, file, line, LOCKSTEP_ADDED);
 }
@@ -91,11 +99,13 @@ static inline cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t fit, 
                                                            const cudaKernelNodeParams *how,
                                                            const char *file = __builtin_FILE(),
                                                            int line = __builtin_LINE()) {
+    if (!how) return ::lockstep_host::ask("invalid_value");
     return ::lockstep_host::launch_address_into(how->func, how->gridDim, how->blockDim, how->kernelParams,
                                                 how->sharedMemBytes, file, line, "executable_set", fit, node);
 }
 static inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t fit, cudaGraph_t graph,
                                               cudaGraphExecUpdateResultInfo *found) {
+    if (!found) return ::lockstep_host::ask("invalid_value");
     cudaError_t error = ::lockstep_host::ask("executable_update", fit, graph);
     *found = {error ? cudaGraphExecUpdateError : cudaGraphExecUpdateSuccess, nullptr, nullptr};
     return error;

@@ -139,7 +139,7 @@ static inline cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *format, cudaEx
     return ::lockstep_host::ask("array_info", format, extent, flags, array);
 }
 static inline cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *format, cudaArray_const_t array) {
-    return ::lockstep_host::ask("array_info", format, 0, 0, array);
+    return ::lockstep_host::ask_if(format, "array_info", format, 0, 0, array);
 }
 static inline cudaError_t cudaFreeArray(cudaArray_t array) { return ::lockstep_host::ask("array_free", array); }
 static inline cudaError_t cudaMemcpyToArray(cudaArray_t array, size_t x, size_t y, const void *source, size_t bytes,

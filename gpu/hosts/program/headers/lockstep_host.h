@@ -22,6 +22,13 @@ template <typename... A>
 inline cudaError_t ask(const char *name, A... arguments) {
     return (cudaError_t)call(name, arguments...);
 }
+template <typename... A>
+inline cudaError_t ask_if(bool is_valid, A... request) {
+    return is_valid ? ask(request...) : ask("invalid_value");
+}
+inline bool is_advice(cudaMemoryAdvise advice) {
+    return advice >= cudaMemAdviseSetReadMostly && advice <= cudaMemAdviseUnsetAccessedBy;
+}
 inline const char *text(const char *name, int number) {
     static thread_local char buffers[2][256];
     static thread_local int turn = 0;
@@ -59,6 +66,7 @@ inline void pack(int unit, int line, int template_parameters, const char *kernel
 // Identify a kernel by calling its host function, which does not access its arguments then.
 inline void identify(const void *kernel) {
     packed.kernel = nullptr;
+    if (!kernel) return;
     packed.only_identify = true;
     ((void (*)())kernel)();
     packed.only_identify = false;

@@ -1,4 +1,8 @@
-"""Calls that CUDA answers with an error: null results, sizes beyond memory, and streams that were destroyed."""
+"""Calls that CUDA answers with an error: null results, sizes beyond memory, and streams that were destroyed.
+
+An H100 with CUDA 13.0 returned the errors of all calls with defined behavior. Uses of destroyed streams and events are
+undefined there; here they are errors.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,13 @@ CALL = """
 void call_%d() {
     char here[64] = {}, *memory, *managed, *first_managed; size_t pitch, many = (size_t)-1; float ms;
     cudaStream_t stream; cudaEvent_t first, second; cudaDeviceProp properties; int number; cudaArray_t array;
-    cudaGraph_t graph; cudaPointerAttributes attributes; cudaFuncAttributes function;
+    cudaGraph_t graph; cudaPointerAttributes attributes; cudaFuncAttributes function; cudaGraphNode_t node;
+    cudaStream_t other; cudaEvent_t dead; cudaExtent extent; cudaMemLocation place = {cudaMemLocationTypeDevice, 0};
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<float>(), odd = {7, 3, 0, 0, cudaChannelFormatKindFloat};
+    cudaResourceDesc no_array = {}, no_format = {}; cudaTextureDesc sampling = {}; cudaTextureObject_t texture;
+    no_format.resType = cudaResourceTypeLinear;
+    CHECK(cudaEventCreate(&dead)); CHECK(cudaEventDestroy(dead)); CHECK(cudaStreamCreate(&other));
+    CHECK(cudaMallocArray(&array, &format, 4, 4)); CHECK(cudaGraphCreate(&graph, 0));
     CHECK(cudaMalloc(&memory, 64)); CHECK(cudaMallocManaged(&managed, 64)); first_managed = managed;
     CHECK(cudaEventCreate(&first)); CHECK(cudaEventCreate(&second));
     CHECK(cudaEventRecord(first)); CHECK(cudaEventRecord(second));
@@ -17,10 +27,13 @@ void call_%d() {
     CHECK(cudaMallocManaged(&managed, 64));
     nothing<<<1, 1>>>();
     CHECK(cudaDeviceSynchronize());
+    cudaHostUnregister(here); cudaGetLastError();
     CHECK(cudaFree(first_managed)); CHECK(cudaFree(managed));
 }
 """
 INVALID, MEMORY, HANDLE = "cudaErrorInvalidValue", "cudaErrorMemoryAllocation", "cudaErrorInvalidResourceHandle"
+DEVICE, DIRECTION = "cudaErrorInvalidDevice", "cudaErrorInvalidMemcpyDirection"
+CHANNELS, FUNCTION = "cudaErrorInvalidChannelDescriptor", "cudaErrorInvalidDeviceFunction"
 CALLS = {
     "cudaMemcpy(memory, here, many, cudaMemcpyHostToDevice)": INVALID,
     "cudaMemcpy(here, memory, (size_t)-64, cudaMemcpyDeviceToHost)": INVALID,
@@ -65,17 +78,87 @@ CALLS = {
     "cudaMemsetAsync(memory, 0, 8, stream)": HANDLE,
     "(nothing<<<1, 1, 0, stream>>>(), cudaPeekAtLastError())": HANDLE,
     "cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal)": HANDLE,
+    "cudaMemset2D(memory, 4, 0, 8, 2)": INVALID,
+    "cudaHostAlloc((void **)&managed, 8, 999)": INVALID,
+    "cudaMallocManaged(&managed, 8, 0)": INVALID,
+    "cudaMallocManaged(&managed, 8, 77)": INVALID,
+    "(cudaHostRegister(here, 64, 0), cudaHostRegister(here, 8, 0))": "cudaErrorHostMemoryAlreadyRegistered",
+    "cudaHostRegister(here, 64, 999)": INVALID,
+    "cudaHostUnregister(nullptr)": INVALID,
+    "cudaEventRecord(nullptr)": HANDLE,
+    "cudaEventRecord(dead)": HANDLE,
+    "cudaEventDestroy(nullptr)": HANDLE,
+    "cudaEventDestroy(dead)": HANDLE,
+    "cudaEventSynchronize(nullptr)": HANDLE,
+    "cudaEventQuery(dead)": HANDLE,
+    "cudaEventElapsedTime(&ms, first, dead)": HANDLE,
+    "cudaStreamWaitEvent(0, nullptr)": HANDLE,
+    "cudaStreamWaitEvent(0, first, 99)": INVALID,
+    "cudaStreamCreateWithFlags(&other, 99)": INVALID,
+    "cudaEventCreateWithFlags(&dead, 999)": INVALID,
+    "cudaLaunchHostFunc(0, nullptr, nullptr)": INVALID,
+    "cudaStreamAddCallback(0, nullptr, nullptr, 0)": INVALID,
+    "cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 30)": INVALID,
+    "cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, -1)": INVALID,
+    "cudaFuncSetAttribute(nothing, (cudaFuncAttribute)99, 1)": INVALID,
+    "cudaFuncSetCacheConfig(nothing, (cudaFuncCache)99)": INVALID,
+    "cudaOccupancyMaxActiveBlocksPerMultiprocessor(&number, nothing, -1, 0)": INVALID,
+    "cudaOccupancyMaxActiveBlocksPerMultiprocessor(&number, nothing, 0, 0)": INVALID,
+    "cudaOccupancyMaxPotentialBlockSize((int *)nullptr, &number, nothing)": INVALID,
+    "cudaOccupancyMaxPotentialBlockSize(&number, (int *)nullptr, nothing)": INVALID,
+    "cudaMemcpyToSymbol(variable, here, 4, 0, cudaMemcpyDeviceToHost)": DIRECTION,
+    "cudaMemcpyFromSymbol(here, variable, 4, 0, cudaMemcpyHostToDevice)": DIRECTION,
+    "cudaMallocArray(&array, &odd, 4, 4)": CHANNELS,
+    "cudaGetChannelDesc(nullptr, array)": INVALID,
+    "cudaCreateTextureObject(&texture, &no_format, &sampling, nullptr)": CHANNELS,
+    "cudaCreateTextureObject(&texture, &no_array, &sampling, nullptr)": HANDLE,
+    "cudaCreateSurfaceObject(nullptr, &no_array)": INVALID,
+    "cudaGraphAddHostNode(&node, graph, nullptr, 0, nullptr)": INVALID,
+    "cudaGraphAddMemsetNode(&node, graph, nullptr, 0, nullptr)": INVALID,
+    "cudaGraphAddKernelNode(&node, graph, nullptr, 0, nullptr)": INVALID,
+    "cudaGraphAddMemcpyNode(&node, graph, nullptr, 0, nullptr)": INVALID,
+    "cudaStreamEndCapture(other, nullptr)": "cudaErrorIllegalState",
+    "cudaStreamBeginCapture(other, (cudaStreamCaptureMode)9)": INVALID,
+    "cudaDeviceGetLimit(&pitch, (cudaLimit)99)": INVALID,
+    "cudaDeviceSetLimit((cudaLimit)99, 1)": INVALID,
+    "cudaDeviceCanAccessPeer(&number, 0, 55)": DEVICE,
+    "cudaDeviceEnablePeerAccess(0, 0)": "cudaErrorPeerAccessUnsupported",
+    "cudaDeviceEnablePeerAccess(55, 0)": DEVICE,
+    "cudaMemcpyPeer(memory, 7, memory, 0, 8)": DEVICE,
+    "cudaLaunchKernel((const void *)nullptr, 1, 1, nullptr, 0, 0)": FUNCTION,
+    "cudaFuncGetAttributes(&function, (const void *)nullptr)": FUNCTION,
+    "cudaSetDeviceFlags(0xffff)": INVALID,
+    "cudaDeviceSetCacheConfig((cudaFuncCache)99)": INVALID,
+    "cudaMemPrefetchAsync(here, 8, place, 0)": INVALID,
+    "cudaMemPrefetchAsync(first_managed, 8, place, 0, stream)": HANDLE,
+    "cudaMemAdvise(here, 8, cudaMemAdviseSetReadMostly, place)": INVALID,
+    "cudaMemAdvise(first_managed, 8, (cudaMemoryAdvise)77, place)": INVALID,
 }
+ACCEPTED = (
+    "cudaMemset(nullptr, 0, 0)",
+    "cudaMemGetInfo(&pitch, nullptr)",
+    "cudaFree(nullptr)",
+    "cudaFreeArray(nullptr)",
+    "cudaDestroyTextureObject(0)",
+    "cudaDestroySurfaceObject(0)",
+    "cudaDeviceGetStreamPriorityRange(nullptr, nullptr)",
+    "cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 1024)",
+    "cudaMemAdvise(first_managed, 8, cudaMemAdviseSetReadMostly, place)",
+    "cudaMemPrefetchAsync(first_managed, 64, place, 0, other)",
+    "cudaEventCreateWithFlags(&dead, cudaEventDisableTiming | cudaEventBlockingSync)",
+)
+"""Calls with null or zero that succeed."""
 
 
 def test_a_call_that_cuda_refuses_returns_its_error(program):
     """One program makes all calls: each returns its own error, and leaves a device that works for the next."""
-    calls = "".join(CALL % numbered for numbered in enumerate(CALLS))
-    main = "".join(f"    call_{number}();\n" for number in range(len(CALLS)))
-    ended = program(f"__global__ void nothing() {{}}\n{calls}int main() {{\n{main}}}\n")
+    expected = CALLS | dict.fromkeys(ACCEPTED, "cudaSuccess")
+    calls = "".join(CALL % numbered for numbered in enumerate(expected))
+    main = "".join(f"    call_{number}();\n" for number in range(len(expected)))
+    ended = program(f"__global__ void nothing() {{}}\n__device__ int variable;\n{calls}int main() {{\n{main}}}\n")
     assert ended.code == 0, ended.stderr
-    assert dict(zip(CALLS, ended.stdout.splitlines(), strict=True)) == {
-        call: f"{error} {error}" for call, error in CALLS.items()
+    assert dict(zip(expected, ended.stdout.splitlines(), strict=True)) == {
+        call: f"{error} {error}" for call, error in expected.items()
     }
 
 
