@@ -23,9 +23,16 @@ _ZERO_OFFSET = 1 << (_OFFSET_BITS - 1)
 _HOST_NUMBERS = 128
 """Memory numbers below this are reserved for host addresses, which have 47 bits."""
 
+HOST_SLOT_BYTES = 1 << 30
+"""Host addresses are divided into slots of this size, each for one memory at most."""
+
+_HOST_SLOTS = (_HOST_NUMBERS << _OFFSET_BITS) // HOST_SLOT_BYTES
+
 _next_numbers = itertools.count(_HOST_NUMBERS)
-_number_of: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
+_base_of: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
+"""The number of the pointer to a memory's first byte."""
 _memory_of: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
+"""Memories by the keys of pointers into them (`_find_keys`)."""
 
 
 class PointerValue:
@@ -229,11 +236,11 @@ class PointerValue:
             return self.offset
         if self.memory is None:
             return self.offset if isinstance(self.offset, np.ndarray) else np.int64(self.offset)
-        if self.memory not in _number_of:
+        if self.memory not in _base_of:
             number = next(_next_numbers)
-            _number_of[self.memory] = number
-            _memory_of[number] = self.memory
-        base = (_number_of[self.memory] << _OFFSET_BITS) + _ZERO_OFFSET
+            _base_of[self.memory] = (number << _OFFSET_BITS) + _ZERO_OFFSET
+            _memory_of[_HOST_SLOTS + number] = self.memory
+        base = _base_of[self.memory]
         return base + self.offset if isinstance(self.offset, np.ndarray) else np.int64(base + self.offset)
 
     def select_lane(self, lane: int) -> PointerValue:
@@ -246,12 +253,11 @@ class PointerValue:
         """Split a mixed pointer: return one pointer for each memory, with its lanes."""
         if not self.mixed:
             return [(self, mask)]
-        numbers = self.offset >> _OFFSET_BITS
-        parts = []
-        for number in np.unique(numbers[mask.lanes]):
-            lanes = LaneMask((numbers == number) & mask.bits)
-            memory = _memory_of.get(int(number))
-            offset = self.offset if memory is None else self.offset - (int(number) << _OFFSET_BITS) - _ZERO_OFFSET
+        keys = _find_keys(self.offset)
+        parts: list[tuple[PointerValue, LaneMask]] = []
+        for memory, own_keys in _group_keys(keys[mask.lanes]):
+            lanes = LaneMask(np.isin(keys, own_keys) & mask.bits)
+            offset = self.offset if memory is None else self.offset - _base_of[memory]
             parts.append((PointerValue(memory, offset), lanes))
         return parts
 
@@ -352,29 +358,44 @@ def without_observer(batch: RunningBatch) -> Iterator[None]:
         batch.observer = observer
 
 
-def host_address(number: int) -> int:
-    """Return the host address of a memory number, for memory that host and kernels share (`reserve_address`)."""
-    assert 0 < number < _HOST_NUMBERS
-    return (number << _OFFSET_BITS) + _ZERO_OFFSET
-
-
-def reserve_address(memory: DeviceMemory, number: int) -> None:
-    """Make kernels address a memory at `host_address(number)`."""
-    _number_of[memory] = number
-    _memory_of[number] = memory
+def reserve_address(memory: DeviceMemory, address: int, slots: range) -> None:
+    """Make kernels address a memory by its host address, and by all others in its slots of `HOST_SLOT_BYTES`."""
+    _base_of[memory] = address
+    _memory_of.update(dict.fromkeys(slots, memory))
 
 
 def to_pointer(number: Any) -> PointerValue:
     """Convert a 64-bit number, one for all lanes or one per lane, to a pointer."""
     if not isinstance(number, np.ndarray):
         value = int(number)
-        memory = _memory_of.get(value >> _OFFSET_BITS)
-        return PointerValue(memory, (value & ((1 << _OFFSET_BITS) - 1)) - _ZERO_OFFSET if memory is not None else value)
-    memories = number >> _OFFSET_BITS
-    if (memories == memories[0]).all():
-        memory = _memory_of.get(int(memories[0]))
-        return PointerValue(memory, number - (int(memories[0]) << _OFFSET_BITS) - _ZERO_OFFSET if memory else number)
-    return PointerValue(None, number, mixed=True, memories=[_memory_of.get(int(each)) for each in np.unique(memories)])
+        upper = value >> _OFFSET_BITS
+        memory = _memory_of.get(value // HOST_SLOT_BYTES if 0 <= upper < _HOST_NUMBERS else _HOST_SLOTS + upper)
+        return PointerValue(memory, value - _base_of[memory] if memory is not None else value)
+    keys = _find_keys(number)
+    if (keys == keys[0]).all():
+        memory = _memory_of.get(int(keys[0]))
+        return PointerValue(memory, number - _base_of[memory] if memory is not None else number)
+    memories = [memory for memory, _ in _group_keys(keys)]
+    if len(memories) == 1 and memories[0] is not None:
+        return PointerValue(memories[0], number - _base_of[memories[0]])
+    return PointerValue(None, number, mixed=True, memories=memories)
+
+
+def _find_keys(numbers: Any) -> Any:
+    """Return the keys in `_memory_of` of an array of pointers: slots of the host, or numbers of memories after them."""
+    upper = numbers >> _OFFSET_BITS
+    is_host = (upper >= 0) & (upper < _HOST_NUMBERS)
+    keys = upper + _HOST_SLOTS
+    return np.where(is_host, numbers // HOST_SLOT_BYTES, keys) if is_host.any() else keys
+
+
+def _group_keys(keys: Any) -> list[tuple[DeviceMemory | None, list[int]]]:
+    """Return the memories that keys belong to, each with its keys; None for each key without a memory."""
+    groups: dict[int, tuple[DeviceMemory | None, list[int]]] = {}
+    for key in np.unique(keys).tolist():
+        memory = _memory_of.get(key)
+        groups.setdefault(key if memory is None else ~id(memory), (memory, []))[1].append(key)
+    return list(groups.values())
 
 
 def merge_pointers(old: PointerValue, new: PointerValue, bits: Any) -> PointerValue:

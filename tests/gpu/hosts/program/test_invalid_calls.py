@@ -6,6 +6,8 @@ undefined there; here they are errors.
 
 from __future__ import annotations
 
+import pytest
+
 CALL = """
 void call_%d() {
     char here[64] = {}, *memory, *managed, *first_managed; size_t pitch, many = (size_t)-1; float ms;
@@ -175,3 +177,63 @@ def test_an_allocation_that_fails_leaves_room_for_others(program):
         """
     )
     assert ended.code == 0, ended.stderr
+
+
+@pytest.mark.parametrize("option", [(), ("--fast",)])
+def test_thousands_of_managed_allocations_are_distinct_and_usable_together(program, option):
+    ended = program(
+        """
+        struct Node { int value; Node *next; };
+        __global__ void sum(Node *node, int *out) { for (*out = 0; node; node = node->next) *out += node->value; }
+        __global__ void gather(Node **nodes, int *out) {
+            Node *own = nodes[threadIdx.x * 31];
+            atomicAdd(out, own->value + (own->next ? own->next->value : 0));
+        }
+        int main() {
+            Node *nodes[2000], *first = nullptr, **shared; int *out;
+            CHECK(cudaMallocManaged(&out, 4)); CHECK(cudaMallocManaged(&shared, sizeof nodes));
+            for (int i = 0; i < 2000; i++) {
+                CHECK(cudaMallocManaged(&nodes[i], sizeof(Node)));
+                *nodes[i] = {i, first}, first = nodes[i];
+                shared[i] = first;
+            }
+            sum<<<1, 1>>>(first, out);
+            CHECK(cudaDeviceSynchronize());
+            printf("%d ", *out), *out = 0;
+            gather<<<1, 64>>>(shared, out);
+            CHECK(cudaDeviceSynchronize());
+            printf("%d\\n", *out);
+            for (Node *node : nodes) CHECK(cudaFree(node));
+        }
+        """,
+        *option,
+    )
+    assert ended.code == 0, ended.stderr
+    assert ended.stdout == f"{sum(range(2000))} {sum(2 * 31 * lane - (lane > 0) for lane in range(64))}\n"
+
+
+def test_a_managed_allocation_larger_than_a_slot_is_one_memory(program):
+    ended = program(
+        """
+        __global__ void fill(char *data, size_t bytes) {
+            for (size_t i = threadIdx.x; i < 8; i += 32) data[i * (bytes / 8)] = 1 + i;
+            if (threadIdx.x == 31) data[bytes - 1] = 9;
+        }
+        __global__ void outside(char *data, size_t index) { data[index] = 1; }
+        int main() {
+            size_t bytes = ((size_t)3 << 30) / 2, total = 0;
+            char *data, *next;
+            CHECK(cudaMallocManaged(&data, bytes)); CHECK(cudaMallocManaged(&next, 64));
+            fill<<<1, 32>>>(data, bytes);
+            CHECK(cudaDeviceSynchronize());
+            for (size_t i = 0; i < 8; i++) total += data[i * (bytes / 8)];
+            printf("%d %d ", (int)total, data[bytes - 1]);
+            cudaPointerAttributes attributes;
+            CHECK(cudaPointerGetAttributes(&attributes, data + bytes - 1));
+            printf("%d ", attributes.type == cudaMemoryTypeManaged);
+            outside<<<1, 1>>>(data, bytes);
+            printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+        }
+        """
+    )
+    assert ended.stdout == "36 9 1 cudaErrorIllegalAddress\n", ended.stderr
