@@ -15,13 +15,15 @@ import stat
 import subprocess
 import sys
 import tarfile
+import tempfile
+import time
 import venv
 from collections.abc import Sequence
 from pathlib import Path
 
 from gpu import __version__
 from gpu.base.paths import ROOT
-from tools.installation.wheel_check import CheckError, build, check_commands, remove, run, run_steps
+from tools.installation.wheel_check import CheckError, build, check_commands, remove, run
 
 NAME = f"lockstep-{__version__}-linux-{platform.machine()}"
 _PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -106,20 +108,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("dist", metavar="DIST", type=Path, help="folder of the archive")
     options = parser.parse_args(arguments)
-
-    def build_and_check(folder: Path) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="lockstep-bundle-"))
+    start = time.monotonic()
+    try:
         assemble(build(folder / "dist"), folder / NAME)
         archive = folder / f"{NAME}.tar.gz"
         with tarfile.open(archive, "w:gz", compresslevel=6) as packed:
             packed.add(folder / NAME, NAME)
-        print(f"{archive.name}: {archive.stat().st_size:,} bytes", flush=True)
+        print(
+            f"{archive.name}: {archive.stat().st_size:,} bytes, built in {time.monotonic() - start:.0f} s", flush=True
+        )
         remove(folder / NAME)
         (folder / "elsewhere").mkdir()
         check_archive(archive, folder / "elsewhere")
         options.dist.mkdir(parents=True, exist_ok=True)
         shutil.copy(archive, options.dist)
-
-    return run_steps("bundle", build_and_check)
+    except CheckError as error:
+        print(f"lockstep: {error}", file=sys.stderr)
+        return 1
+    finally:
+        remove(folder)
+    print(f"the bundle works, built and checked in {time.monotonic() - start:.0f} s")
+    return 0
 
 
 if __name__ == "__main__":

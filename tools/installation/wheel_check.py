@@ -17,7 +17,7 @@ import tempfile
 import time
 import venv
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu import __version__
@@ -216,34 +216,6 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def run_steps(name: str, steps: Callable[[Path], None]) -> int:
-    """Run steps in a temporary folder, which is deleted; print a step's failure.
-
-    Parameters
-    ----------
-    name : str
-        What the steps build and check.
-    steps : callable
-        Called with the folder; raises CheckError.
-
-    Returns
-    -------
-    int
-        The exit code: 1 if a step failed.
-    """
-    folder = Path(tempfile.mkdtemp(prefix=f"lockstep-{name}-"))
-    start = time.monotonic()
-    try:
-        steps(folder)
-    except CheckError as error:
-        print(f"lockstep: {error}", file=sys.stderr)
-        return 1
-    finally:
-        remove(folder)
-    print(f"the {name} works, built and checked in {time.monotonic() - start:.0f} s")
-    return 0
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build and check the wheel; return 0 if all steps succeed."""
     parser = argparse.ArgumentParser(
@@ -251,16 +223,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--keep", metavar="DIST", type=Path, help="copy the source archive and the wheel there")
     options = parser.parse_args(arguments)
-
-    def build_and_check(folder: Path) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="lockstep-wheel-"))
+    try:
+        start = time.monotonic()
         wheel = build(folder / "dist")
-        print(f"{wheel.name}: {wheel.stat().st_size:,} bytes", flush=True)
+        print(f"{wheel.name}: {wheel.stat().st_size:,} bytes, built in {time.monotonic() - start:.0f} s", flush=True)
         check_contents(wheel)
         check_installation(wheel, folder)
         if options.keep:
             shutil.copytree(folder / "dist", options.keep, dirs_exist_ok=True)
-
-    return run_steps("wheel", build_and_check)
+    except CheckError as error:
+        print(f"lockstep: {error}", file=sys.stderr)
+        return 1
+    finally:
+        remove(folder)
+    print(f"the wheel works, checked in {time.monotonic() - start:.0f} s")
+    return 0
 
 
 if __name__ == "__main__":
