@@ -10,6 +10,7 @@ import pytest
 
 from gpu import __version__
 from gpu.base.paths import ROOT
+from tests import needs
 from tools.installation import wheel_check
 
 
@@ -80,3 +81,12 @@ def test_a_change_of_the_installation_is_seen(tmp_path):
     before = wheel_check._list_files(tmp_path)
     (tmp_path / "folder" / "cache.pyc").touch()
     assert {name for name, *_ in before ^ wheel_check._list_files(tmp_path)} == {str(tmp_path / "folder" / "cache.pyc")}
+
+
+@needs.posix
+def test_the_folder_of_a_check_has_the_path_that_lockstep_prints(tmp_path, monkeypatch):
+    """On macOS the temporary folder is behind a link, on Windows its path may be a short one."""
+    (tmp_path / "private").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "private")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "linked"))
+    assert wheel_check.create_folder("lockstep-").parent == tmp_path / "private"

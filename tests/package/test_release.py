@@ -34,6 +34,25 @@ def test_the_release_is_of_the_checked_package():
     assert [text.index(step) for step in steps] == sorted(text.index(step) for step in steps)
 
 
+def test_the_recipe_for_conda_is_of_this_package():
+    """Version, commands, and requirements under their names on conda-forge."""
+    text = (ROOT / "package" / "conda" / "recipe.yaml").read_text("utf-8")
+    assert f"\n  version: {gpu.__version__}\n" in text
+    assert f'\n  python_min: "{PROJECT["project"]["requires-python"].removeprefix(">=")}"\n' in text
+    commands = {**PROJECT["project"]["scripts"], **PROJECT["project"]["gui-scripts"]}
+    assert dict(re.findall(r"^      - (\S+) = (\S+)$", text, re.MULTILINE)) == commands
+    required = {}
+    for file in ("requirements-run.txt", "pyproject.toml"):
+        lines = (ROOT / file).read_text("utf-8")
+        lines = lines.partition("requires = [")[2].partition("]")[0].replace(", ", "\n") if ".toml" in file else lines
+        required |= dict(re.findall(r'^"?([A-Za-z][\w-]*)((?:>=|==)[\d.]+)', lines, re.MULTILINE))
+    names = {name.lower(): version for name, version in required.items()}
+    # Its Python files are in another package there; a build of either version has a further number.
+    names |= {"python-clang": names["libclang"]}
+    named = re.findall(r"^    - ([\w-]+) (>=)?([\d.]+)(\.\*)?$", text, re.MULTILINE)
+    assert {name: f"{operator or '=='}{version}" for name, operator, version, _ in named} == names
+
+
 def test_the_desktop_entry_opens_recordings():
     entry = configparser.ConfigParser(interpolation=None)
     entry.optionxform = str

@@ -15,7 +15,6 @@ import stat
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
 import venv
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from pathlib import Path
 
 from gpu import __version__
 from gpu.base.paths import ROOT
-from tools.installation.wheel_check import CheckError, build, check_commands, remove, run
+from tools.installation.wheel_check import CheckError, build, check_commands, create_folder, remove, run
 
 NAME = f"lockstep-{__version__}-linux-{platform.machine()}"
 _PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -108,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("dist", metavar="DIST", type=Path, help="folder of the archive")
     options = parser.parse_args(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="lockstep-bundle-"))
+    folder = create_folder("lockstep-bundle-")
     start = time.monotonic()
     try:
         assemble(build(folder / "dist"), folder / NAME)

@@ -67,7 +67,7 @@ def build(folder: Path) -> Path:
     """Build the source archive and, from it, the wheel; return the wheel's path."""
     builder = folder.parent / "builder"
     venv.create(builder, with_pip=True)
-    python = _program(builder, "python")
+    python = find_program(builder, "python")
     run("the builder", [python, "-m", "pip", "install", "--quiet", "build"])
     run("the build", [python, "-m", "build", "--outdir", folder, ROOT])
     return next(folder.glob("*.whl"))
@@ -102,10 +102,11 @@ def check_installation(wheel: Path, folder: Path) -> None:
     """
     environment = folder / "venv"
     venv.create(environment, with_pip=True)
-    run("the installation", [_program(environment, "python"), "-m", "pip", "install", "--quiet", wheel])
-    check_commands(environment, _program(environment, "lockstep"), _program(environment, "python"), folder)
+    python = find_program(environment, "python")
+    run("the installation", [python, "-m", "pip", "install", "--quiet", wheel])
+    check_commands(environment, find_program(environment, "lockstep"), python, folder)
     _allow_writing(environment)
-    run("the removal", [_program(environment, "python"), "-m", "pip", "uninstall", "--quiet", "--yes", "lockstep-gpu"])
+    run("the removal", [python, "-m", "pip", "uninstall", "--quiet", "--yes", "lockstep-gpu"])
     if left := sorted(environment.rglob("*lockstep*")):
         raise CheckError(f"pip uninstall leaves {left[0]}.")
 
@@ -157,8 +158,9 @@ def check_commands(installation: Path, lockstep: Path, python: Path, folder: Pat
         raise CheckError(f"The installation was changed: {sorted(name for name, *_ in changed)[:5]}")
 
 
-def _program(environment: Path, name: str) -> Path:
-    return environment / ("Scripts" if os.name == "nt" else "bin") / name
+def find_program(environment: Path, name: str) -> Path:
+    """Return the path of a command in a virtual environment."""
+    return environment / "Scripts" / f"{name}.exe" if os.name == "nt" else environment / "bin" / name
 
 
 def _user_environment(home: Path) -> dict[str, str]:
@@ -210,6 +212,11 @@ def run(
     return process.stdout
 
 
+def create_folder(prefix: str) -> Path:
+    """Create a temporary folder; return its path as Lockstep prints it, without links or Windows' short names."""
+    return Path(tempfile.mkdtemp(prefix=prefix)).resolve()
+
+
 def remove(folder: Path) -> None:
     """Delete a folder whose files are read-only."""
     _allow_writing(folder)
@@ -223,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--keep", metavar="DIST", type=Path, help="copy the source archive and the wheel there")
     options = parser.parse_args(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="lockstep-wheel-"))
+    folder = create_folder("lockstep-wheel-")
     try:
         start = time.monotonic()
         wheel = build(folder / "dist")

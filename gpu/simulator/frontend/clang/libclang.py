@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from clang import cindex
@@ -13,6 +15,19 @@ class String(ctypes.Structure):
     """A string of libclang; `decode_string` converts it."""
 
     _fields_ = (("data", ctypes.c_void_p), ("flags", ctypes.c_uint))
+
+
+_CONDA_LIBRARIES = ("lib/libclang.so", "lib/libclang.dylib", "Library/bin/libclang-13.dll")
+
+
+def find_conda_library(environment: Path) -> Path | None:
+    """Return libclang in the folder of a conda environment, or None."""
+    return next((path for name in _CONDA_LIBRARIES if (path := environment / name).is_file()), None)
+
+
+# The wheel's binding has its library in a folder. conda's has none, and only on Linux finds the one of the environment.
+if not Path(cindex.Config.library_path or "/nowhere").is_dir() and (library := find_conda_library(Path(sys.prefix))):
+    cindex.Config.set_library_file(library)
 
 
 def bind_function(name: str, result: Any) -> Any:
