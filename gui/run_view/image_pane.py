@@ -194,12 +194,14 @@ class ImagePane(QWidget):
             x, y = self._cursor_pixel or (width // 2, height // 2)
             dx, dy = steps[Qt.Key(event.key())]
             self._move_cursor((min(max(x + dx, 0), width - 1), min(max(y + dy, 0), height - 1)))
+            self._show_cursor()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._cursor_pixel is not None:
             self.picked.emit(self._cursor_pixel)
         elif event.text() in ("+", "-", "="):
             factor = 1.25 if event.text() == "-" else 0.8
             self._shows_whole_image = False
             self.box.scaleBy((factor, factor))
+            self._show_cursor()
         elif event.text() == "0":
             self.show_whole_image()
         else:
@@ -224,6 +226,18 @@ class ImagePane(QWidget):
         x, y = self._cursor_pixel or (0, 0)
         in_scene = self.box.mapViewToScene(QPointF(x + 0.5, y + 0.5))
         return self._widget.mapToGlobal(self._widget.mapFromScene(in_scene))  # type: ignore[no-any-return]
+
+    def _show_cursor(self) -> None:
+        """Pan as little as necessary to show the whole framed pixel, or its middle if it is larger than the pane."""
+        if self._cursor_pixel is None:
+            return
+        moves = []
+        for pixel, (first, last) in zip(self._cursor_pixel, self.box.viewRange(), strict=True):
+            room = max(last - first - 1, 0.0)
+            offset = pixel - first if room else pixel + 0.5 - (first + last) / 2
+            moves.append(offset - min(max(offset, 0.0), room))
+        self._shows_whole_image &= not any(moves)
+        self.box.translateBy(tuple(moves))
 
     def _move_cursor(self, pixel: tuple[int, int] | None) -> None:
         self._cursor_pixel = pixel

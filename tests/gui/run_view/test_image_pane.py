@@ -54,6 +54,23 @@ def test_wheel_and_keys_zoom_both_panes(qtbot, panes):
     assert np.allclose(ranges(panes[1]), [[0, 400], [0, 300]], atol=2)
 
 
+def test_keys_keep_the_framed_pixel_in_view(qtbot, panes):
+    def shown(pixel):
+        return all(low <= each and each + 1 <= high for each, (low, high) in zip(pixel, ranges(panes[0]), strict=True))
+
+    for _ in range(5):
+        qtbot.keyClick(panes[0], Qt.Key.Key_Up)
+    qtbot.keyClicks(panes[0], 18 * "+")
+    assert panes[0].item.framed_pixel == (200, 145)
+    assert np.ptp(ranges(panes[0])[1]) < 6
+    assert shown((200, 145))
+    for _ in range(7):
+        qtbot.keyClick(panes[0], Qt.Key.Key_Left)
+    assert shown((193, 145))
+    qtbot.keyClicks(panes[0], 10 * "+")  # one pixel fills the height of the pane
+    assert sum(ranges(panes[0])[1]) / 2 == pytest.approx(145.5, abs=0.01)
+
+
 def test_zoom_stays_when_the_result_changes_and_goes_with_another_size(qtbot, panes):
     qtbot.keyClicks(panes[0], "++")
     zoomed = ranges(panes[0])
