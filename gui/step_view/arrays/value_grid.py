@@ -20,8 +20,12 @@ from gui.step_view.arrays.shades import Mark, Shades, ValueRange, are_light, ble
 
 MIN_READABLE_CELL = 17
 """Minimum size in pixels of a cell that shows its value."""
-_MAX_SHORT_LENGTH = 4
+MAX_SHORT_LENGTH = 4
 """Maximum number of characters of a value that needs no extra space to the next cell."""
+_MARGIN = 4
+"""Pixels left and right of a value, together."""
+_DIGIT_WIDTH = 0.62
+"""Width of a digit as a share of the font size."""
 _MIN_FONT_SIZE = 7
 """Minimum font size in pixels."""
 _DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
@@ -38,23 +42,26 @@ class ValueGrid:
         Pixels of a cell.
     ratio : float
         Device pixel ratio.
+    characters : int
+        Number of characters of the longest value; few make the text larger.
     """
 
-    def __init__(self, shape: tuple[int, int], cell: float, ratio: float) -> None:
+    def __init__(self, shape: tuple[int, int], cell: float, ratio: float, characters: int = MAX_SHORT_LENGTH) -> None:
         self.shape, self.cell = shape, cell
         self._shades = Shades(shape)
         self._picture = QPixmap(round(shape[1] * cell * ratio), round(shape[0] * cell * ratio))
         self._picture.setDevicePixelRatio(ratio)
         self._picture.fill(Qt.GlobalColor.transparent)
         self._cells = Pixmaps()
-        size = max(8, min(look().small_px, round(cell * 0.4)))
+        width_limit = int((cell - _MARGIN) / (_DIGIT_WIDTH * characters))
+        size = max(8, min(look().small_px, max(round(cell * 0.4), min(round(cell * 0.55), width_limit))))
         font = code_font(size)
         self._lettering = Lettering(font)
         self._narrow_lettering = Lettering(_find_narrow_font(cell, size))
         digit_width = QFontMetricsF(font).horizontalAdvance("0")
         room = int((cell - 3) / digit_width)
         # Long values, which fill their cells, need a margin.
-        self._max_characters = max(1, room if room <= _MAX_SHORT_LENGTH else int((cell - digit_width) / digit_width))
+        self._max_characters = max(1, room if room <= MAX_SHORT_LENGTH else int((cell - digit_width) / digit_width))
 
     def paint(
         self, painter: QPainter, panel: Panel, corner: QPointF, value_range: ValueRange | None, marks: Sequence[Mark]
@@ -124,7 +131,7 @@ class ValueGrid:
         if "" in texts:
             narrow = QFontMetricsF(self._narrow_lettering.font)
             missing = [index for index, text in enumerate(texts) if not text]
-            longer_texts = format_values(values[missing], _MAX_SHORT_LENGTH)
+            longer_texts = format_values(values[missing], MAX_SHORT_LENGTH)
             for index, text in zip(missing, longer_texts, strict=True):
                 fits = 0 < narrow.horizontalAdvance(text) <= self.cell - 2
                 texts[index] = text if fits else "…"
@@ -162,7 +169,7 @@ class ValueGrid:
 
 def _find_narrow_font(cell: float, size: int) -> QFont:
     """Return the largest font, at most `size` pixels high, in which a value of four characters fits a cell."""
-    digits = "0" * _MAX_SHORT_LENGTH
+    digits = "0" * MAX_SHORT_LENGTH
     fonts = (code_font(each) for each in range(size, _MIN_FONT_SIZE, -1))
     return next(
         (font for font in fonts if QFontMetricsF(font).horizontalAdvance(digits) <= cell - 2),

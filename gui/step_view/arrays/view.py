@@ -19,9 +19,9 @@ from gui.painting.theme import look
 from gui.painting.values import format_value
 from gui.qt.events import is_event_type
 from gui.step_view.arrays.panels import Panel, build_panels, wrap_shape
-from gui.step_view.arrays.shades import Mark
+from gui.step_view.arrays.shades import Mark, ValueRange
 from gui.step_view.arrays.tinted_grid import TintedGrid
-from gui.step_view.arrays.value_grid import MIN_READABLE_CELL, ValueGrid
+from gui.step_view.arrays.value_grid import MAX_SHORT_LENGTH, MIN_READABLE_CELL, ValueGrid
 from gui.step_view.dataflow.descriptions import describe_race
 from gui.widgets.basic import wrap_tip
 
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 _GAP = 22
 _ROW_LENGTHS = (32, 64, 128, 16)
 """Row lengths for one-dimensional arrays, in order of preference among those with the largest cells."""
+_SHORT_ROW_LENGTH = 8
+"""Row length for one-dimensional arrays whose cells would otherwise be too small for the text size."""
+_MIN_CELL = 26
+"""Size in pixels, at the normal text size, below which cells are too small for values that a class can read."""
 
 
 @lru_cache(maxsize=256)
@@ -59,11 +63,31 @@ def _pack_shelves(
 
 @lru_cache(maxsize=256)
 def _find_best_wrap(
-    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title_height: int
+    shapes: tuple[tuple[int, int], ...],
+    titles: tuple[int, ...],
+    width: int,
+    height: int,
+    title_height: int,
+    min_cell: float,
 ) -> int:
-    """Return the row length for one-dimensional arrays that makes the cells largest."""
-    return max(_ROW_LENGTHS, key=lambda wrap: _pack_shelves(
-        tuple(wrap_shape(shape, wrap) for shape in shapes), titles, width, height, title_height)[0])  # fmt: skip
+    """Return the row length for one-dimensional arrays that makes the cells largest.
+
+    Rows are short only if all others make cells smaller than `min_cell` pixels.
+    """
+    sizes = {
+        wrap: _pack_shelves(tuple(wrap_shape(shape, wrap) for shape in shapes), titles, width, height, title_height)[0]
+        for wrap in (*_ROW_LENGTHS, _SHORT_ROW_LENGTH)
+    }
+    long_rows = max(_ROW_LENGTHS, key=sizes.__getitem__)
+    is_readable = sizes[long_rows] >= min_cell
+    return long_rows if is_readable or sizes[_SHORT_ROW_LENGTH] <= sizes[long_rows] else _SHORT_ROW_LENGTH
+
+
+def _count_characters(panel: Panel, value_range: ValueRange | None) -> int:
+    """Return the number of characters of the longest integer of an array, at most that of a short value."""
+    if value_range is None or not np.issubdtype(panel.values.dtype, np.integer):
+        return MAX_SHORT_LENGTH
+    return min(max(len(str(int(bound))) for bound in value_range), MAX_SHORT_LENGTH)
 
 
 @dataclass(frozen=True)
@@ -103,7 +127,7 @@ class MemoryView(QWidget):
         self.updates_when_hidden = False
         self._highlighted: tuple[PickedElements, ...] = ()
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
-        self._grids: dict[str, ValueGrid | TintedGrid] = {}
+        self._grids: dict[str, tuple[tuple[Any, ...], ValueGrid | TintedGrid]] = {}
         # Names of the arrays with values before each launch, for the launches shown so far.
         self._initialized: dict[int, frozenset[str]] = {}
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -140,7 +164,7 @@ class MemoryView(QWidget):
         visible = build_panels(
             trace, launch.shapes, step, block, self.touches, self._initialized[launch.number], outside
         )
-        wrap = _find_best_wrap(*self._shelf_arguments(visible))
+        wrap = _find_best_wrap(*self._shelf_arguments(visible), look().px(_MIN_CELL))
         self.panels = [panel.wrap_rows(wrap) for panel in visible]
         for panel in self.panels:
             self._extend_range(launch.number, panel)
@@ -214,15 +238,19 @@ class MemoryView(QWidget):
         for panel, (x, y) in zip(self.panels, places, strict=True):
             at = QPointF(x, y + self._title_height())
             marks = self._build_marks(panel, self.models.warps[launch])
-            self._grid(panel, cell).paint(painter, panel, at, self._ranges.get((launch, panel.title)), marks)
+            value_range = self._ranges.get((launch, panel.title))
+            self._grid(panel, cell, value_range).paint(painter, panel, at, value_range, marks)
         painter.end()
 
-    def _grid(self, panel: Panel, cell: float) -> ValueGrid | TintedGrid:
+    def _grid(self, panel: Panel, cell: float, value_range: ValueRange | None) -> ValueGrid | TintedGrid:
         """Return the painter of a panel, which caches its last picture."""
-        grid = self._grids.get(panel.title)
-        if grid is None or (grid.shape, grid.cell) != (panel.shape, cell):
-            make = ValueGrid if cell >= MIN_READABLE_CELL else TintedGrid
-            grid = self._grids[panel.title] = make(panel.shape, cell, self.devicePixelRatioF())
+        has_text = cell >= MIN_READABLE_CELL
+        key = panel.shape, cell, _count_characters(panel, value_range) if has_text else 0
+        known_key, grid = self._grids.get(panel.title, (None, None))
+        if grid is None or known_key != key:
+            ratio = self.devicePixelRatioF()
+            grid = ValueGrid(panel.shape, cell, ratio, key[2]) if has_text else TintedGrid(panel.shape, cell, ratio)
+            self._grids[panel.title] = key, grid
         return grid
 
     def _build_marks(self, panel: Panel, warps: int) -> list[Mark]:

@@ -5,7 +5,7 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor, QFontMetrics, QImage, QPainter
 
-from gui.painting.theme import look
+from gui.painting.theme import FONT_SIZES, Look, look, set_look
 from gui.step_view.arrays.panels import Panel, wrap_shape
 from gui.step_view.arrays.shades import Mark
 from gui.step_view.arrays.tinted_grid import TintedGrid
@@ -152,3 +152,34 @@ def test_a_grid_of_small_cells_shows_each_cell_where_it_is(qtbot, ratio):
         assert at(place, 1, 1).name() == "#ff0000"
         assert middles[place].red() > middles[place].green() + 60
     assert at(33, cell - 0.4, cell / 2).name() == look().theme.surface
+
+
+@pytest.mark.parametrize(("text", "size", "row_length"), [("normal", (470, 330), 16), ("lecture hall", (464, 285), 8)])
+def test_rows_are_short_where_large_text_needs_larger_cells(qtbot, open_step_tab, text, size, row_length):
+    window = open_step_tab("scan", "brent-kung", n=16)
+    tab = window.page.step
+    window.appearance.set_text_size(text)
+    view = MemoryView()
+    qtbot.addWidget(view)
+    view.updates_when_hidden = True
+    view.resize(*size)
+    view.open(tab.models)
+    view.show_moment(tab.player.end, 0, None)
+    assert {panel.shape[1] for panel in view.panels if panel.count >= 16} == {row_length}
+
+
+@pytest.mark.parametrize(("values", "height"), [([7, 3], 13), ([12, 25], 13), ([123, 250], 9), ([0.123, 7.5], 9)])
+def test_short_values_are_written_in_larger_text(qtbot, values, height):
+    """The height of a painted digit is 0.73 of the font's size."""
+    set_look(Look(look().theme, FONT_SIZES["lecture hall"]))
+    image = QImage(52, 26, QImage.Format.Format_RGB32)
+    image.fill(QColor("black"))
+    painter = QPainter(image)
+    panel = Panel(0, "s", 0, np.array([values]), np.ones((1, 2), bool))
+    view = MemoryView()
+    qtbot.addWidget(view)
+    view._grid(panel, 26, (0.0, max(values))).paint(painter, panel, QPointF(0, 0), (0.0, 1e9), [])
+    painter.end()
+    inside = image.copy(2, 2, 22, 22)
+    rows = [y for y in range(22) if len({inside.pixelColor(x, y).name() for x in range(22)}) > 1]
+    assert len(rows) == pytest.approx(0.73 * height, abs=1.5)
