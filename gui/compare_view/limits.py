@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PyQt6.QtCore import QModelIndex, Qt, pyqtSignal
+from PyQt6.QtCore import QModelIndex, QRect, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QPainter, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
@@ -26,6 +26,10 @@ from gui.widgets.glossary_tip import add_definition
 TIME_TITLE = "µs"
 _MAX_NAME_SHARE = 0.24
 """Maximum share of the width for the variants' names."""
+_MIN_NAME_WIDTH = 135
+"""Minimum width for the variants' names in pixels, at the normal text size: most take two lines at most."""
+_PADDING = 12
+"""Pixels beside a text in its cell, and above and below the lines of a name."""
 _SHORT_NAMES = {"arithmetic": "arith."}
 _TERMS = {"shared": "wavefront", "issue": "instruction issue", "latency": "latency", "atomics": "contention"}
 """Terms of the glossary, by limit."""
@@ -59,7 +63,7 @@ class LimitsTable(QTableWidget):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setShowGrid(False)
         self.setTabKeyNavigation(False)
-        self.setWordWrap(False)
+        self.setWordWrap(True)
         self.setHorizontalHeaderLabels(["", TIME_TITLE, *(_SHORT_NAMES.get(name, name) for name in LIMITS)])
         names, heads = self.verticalHeader(), self.horizontalHeader()
         assert names is not None
@@ -101,12 +105,24 @@ class LimitsTable(QTableWidget):
         self._resize_rows()
 
     def _resize_rows(self) -> None:
-        """Make rows higher if there is room, so that a few rows fill a large window."""
+        """Make rows high enough for their names and reasons, and higher if there is room for all."""
         heights, view = self.verticalHeader(), self.viewport()
         assert heights is not None
         assert view is not None
         height = view.height() // max(1, self.rowCount())
         heights.setDefaultSectionSize(min(max(height, look().px(26)), look().px(44)))
+        limits = sum(map(self.columnWidth, range(2, self.columnCount())))
+        for line, title in enumerate(self._titles):
+            model = self._models.get(line)
+            needed = self._text_height(title, self.columnWidth(0))
+            if isinstance(model, Failure):
+                needed = max(needed, self._text_height(model.message, limits))
+            self.setRowHeight(line, max(heights.defaultSectionSize(), needed))
+
+    def _text_height(self, text: str, width: int) -> int:
+        """Return the height of a row for a text that wraps in a cell of a width."""
+        room = QRect(0, 0, width - _PADDING, 1000)
+        return self.fontMetrics().boundingRect(room, int(Qt.TextFlag.TextWordWrap), text).height() + _PADDING // 2
 
     def _resize_columns(self) -> None:
         """Give each limit's column the width of its name, the names' column its share, and divide the rest."""
@@ -118,8 +134,8 @@ class LimitsTable(QTableWidget):
         for column in range(1, self.columnCount()):
             item = self.horizontalHeaderItem(column)
             text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
-            widths.append(max(text + 18, look().px(44)))
-        max_width, min_width = round(_MAX_NAME_SHARE * view.width()), look().px(120)
+            widths.append(max(text + _PADDING, look().px(44)))
+        max_width, min_width = round(_MAX_NAME_SHARE * view.width()), look().px(_MIN_NAME_WIDTH)
         names = max(min(max_width, view.width() - sum(widths)), min_width)
         heads.resizeSection(0, names)
         more = max(view.width() - names - sum(widths), 0) // len(widths)

@@ -128,6 +128,22 @@ def test_every_limit_is_seen_at_1280_by_720(qtbot, tab) -> None:
     assert sum(lines) <= table.viewport().height()
 
 
+@pytest.mark.parametrize("text", ["normal", "lecture hall"])
+def test_names_of_variants_are_whole_in_a_small_window(qtbot, tab, text) -> None:
+    tab.window_.resize(1024, 700)
+    tab.window_.appearance.set_text_size(text)
+    show_view(qtbot, tab, LIMITS_VIEW)
+    table = tab.modeled_views.limits
+    qtbot.waitUntil(lambda: tab.window_.width() == 1024)
+    for line in range(table.rowCount()):
+        words = table.item(line, 0).text().split()
+        assert max(map(table.fontMetrics().horizontalAdvance, words)) < table.columnWidth(0) - 6
+        # Qt's hint is the height of the text, wrapped at the width of its column.
+        assert table.sizeHintForIndex(table.model().index(line, 0)).height() <= table.rowHeight(line)
+        if table.fontMetrics().horizontalAdvance(table.item(line, 0).text()) > table.columnWidth(0):
+            assert table.rowHeight(line) >= 2 * table.fontMetrics().height()
+
+
 def test_limits_stand_in_a_line_for_each_variant_that_is_ticked(qtbot, tab) -> None:
     show_view(qtbot, tab, LIMITS_VIEW)
     table = tab.modeled_views.limits
