@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import pyqtSignal
-from PyQt6.QtGui import QColor
+from PyQt6.QtGui import QColor, QFontMetrics
 
 from gpu.declaration.pattern import Array
 from gui.painting.colors import mix_colors
@@ -19,6 +19,8 @@ MAX_LABELED_ELEMENTS = 32
 """Maximum number of elements for which each bar is labeled with its index and value."""
 MAX_SEPARATE_BARS = 96
 """Maximum number of elements for which bars are drawn with gaps."""
+_VALUE_MARGIN = 8
+"""Pixels that a value above its bar takes besides its line of text."""
 
 
 class ArrayPlot(Plot):
@@ -61,6 +63,7 @@ class ArrayPlot(Plot):
         self.plot.addItem(self.excerpt_line, ignoreBounds=True)
         self.excerpt_line.sigPositionChanged.connect(lambda line: self.excerpt_moved.emit(round(line.value())))
         self.box.sigXRangeChanged.connect(lambda _, shown: self.range_changed.emit(*shown))
+        self.box.sigResized.connect(lambda *_: self._fit_value_range())
 
     def show_outline(
         self,
@@ -123,8 +126,12 @@ class ArrayPlot(Plot):
         low, high = self._compute_heights(self.outline)
         bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
         span = (top - bottom) or abs(top) or 1.0
-        # Values are written above their bars, or below negative bars.
-        above = 0.3 if self._axis_length <= MAX_LABELED_ELEMENTS else 0.06
+        above = 0.06
+        if self._axis_length <= MAX_LABELED_ELEMENTS:
+            # Values are written above their bars, or below negative bars: a low plot needs a larger share for them.
+            line = QFontMetrics(tick_font()).height() + _VALUE_MARGIN
+            lines = 2 if bottom < 0 else 1
+            above = max(0.3, line / max(self.box.height() - lines * line, line))
         self.box.setYRange(bottom - span * (above if bottom < 0 else 0.02), top + span * above, padding=0.0)
 
     def show_index_axis(self, visible: bool, *, titled: bool = True) -> None:

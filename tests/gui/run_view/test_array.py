@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyqtgraph as pg
 import pytest
 from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDropEvent
@@ -12,7 +13,7 @@ from gpu.declaration.arrays import make_values, outline
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.messages.files import LoadArray, SaveArray
 from gpu.patterns import find_pattern
-from gui.painting.theme import look
+from gui.painting.theme import FONT_SIZES, Look, look, set_look
 from gui.plots.array_plot import ArrayPlot
 from gui.run_view.partials import _format_short
 from gui.widgets.basic import format_count
@@ -69,6 +70,25 @@ def test_a_result_that_wrapped_around_says_so_beside_the_number(qtbot, reducing)
         reducing.page.form.change_values(input="ramp", n=n, operator=operator)
         wait_until_idle(qtbot, reducing)
         assert view.single_result.overflow_label.isVisible() == wraps, (n, operator)
+
+
+@pytest.mark.parametrize("values", [[3, 1, 7, 0], [-5, 2, 7, -7]])
+def test_values_beside_bars_are_whole_in_a_low_plot(qtbot, values):
+    set_look(Look(look().theme, FONT_SIZES["lecture hall"]))
+    plot = ArrayPlot("values")
+    qtbot.addWidget(plot)
+    plot.resize(400, 130)
+    with qtbot.waitExposed(plot):
+        plot.show()
+    plot.show_outline(np.array([values, values]), len(values))
+    texts = [each for each in plot._items if isinstance(each, pg.TextItem)]
+    assert len(texts) == len(values)
+    qtbot.wait(0)
+    area = plot.box.sceneBoundingRect()
+    for each in texts:
+        box = each.textItem.sceneBoundingRect()
+        assert area.top() <= box.top() + 4
+        assert box.bottom() - 4 <= area.bottom()
 
 
 def test_few_elements_are_bars_from_zero_and_many_are_bands(qtbot):
