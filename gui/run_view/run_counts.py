@@ -24,6 +24,8 @@ _TERMS = {
     "atomics": "atomic operation",
 }
 """Terms of the glossary, by figure."""
+_MIN_UNIT_WIDTH = 180
+"""Minimum pixels of the unit beside the large figure, for two lines of text."""
 _CELL_WIDTH = 70
 """Width in pixels of a figure with its name."""
 
@@ -93,7 +95,7 @@ class RunCountsView(QWidget):
         self.figure = label("–", "figure", name="Bytes moved")
         self.unit = label("", "muted", wrap=True, name="Unit and minimum")
         self.unit.setAlignment(Qt.AlignmentFlag.AlignBottom)
-        self.unit.setMinimumWidth(250)
+        self.unit.setMinimumWidth(_MIN_UNIT_WIDTH)
         self.figure.setToolTip(_MOVED_BYTES_TIP)
         self.unit.setToolTip(_MOVED_BYTES_TIP)
         add_definition(self.figure, "sector")

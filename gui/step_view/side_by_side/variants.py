@@ -138,7 +138,7 @@ class VariantCounts(QWidget):
                 grid.addWidget(cell, side + 1, column)
         for line, each in enumerate(self.names, 1):
             grid.addWidget(each, line, 0)
-        grid.setColumnStretch(0, 1)
+        grid.setColumnStretch(0, 3)
 
     def show_counts(self, index: int, name: str, so_far: Counts, total: Counts) -> None:
         """Show the counts of a variant.

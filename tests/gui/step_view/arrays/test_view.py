@@ -168,18 +168,20 @@ def test_rows_are_short_where_large_text_needs_larger_cells(qtbot, open_step_tab
     assert {panel.shape[1] for panel in view.panels if panel.count >= 16} == {row_length}
 
 
-@pytest.mark.parametrize(("values", "height"), [([7, 3], 13), ([12, 25], 13), ([123, 250], 9), ([0.123, 7.5], 9)])
-def test_short_values_are_written_in_larger_text(qtbot, values, height):
-    """The height of a painted digit is 0.73 of the font's size."""
+def test_short_values_are_written_in_larger_text(qtbot):
     set_look(Look(look().theme, FONT_SIZES["lecture hall"]))
-    image = QImage(52, 26, QImage.Format.Format_RGB32)
-    image.fill(QColor("black"))
-    painter = QPainter(image)
-    panel = Panel(0, "s", 0, np.array([values]), np.ones((1, 2), bool))
-    view = MemoryView()
-    qtbot.addWidget(view)
-    view._grid(panel, 26, (0.0, max(values))).paint(painter, panel, QPointF(0, 0), (0.0, 1e9), [])
-    painter.end()
-    inside = image.copy(2, 2, 22, 22)
-    rows = [y for y in range(22) if len({inside.pixelColor(x, y).name() for x in range(22)}) > 1]
-    assert len(rows) == pytest.approx(0.73 * height, abs=1.5)
+
+    def measure_text_height(value):
+        image = QImage(26, 26, QImage.Format.Format_RGB32)
+        image.fill(QColor("black"))
+        painter = QPainter(image)
+        panel = Panel(0, "s", 0, np.array([[value]]), np.ones((1, 1), bool))
+        view = MemoryView()
+        qtbot.addWidget(view)
+        view._grid(panel, 26, (0.0, value)).paint(painter, panel, QPointF(0, 0), (0.0, 1e9), [])
+        painter.end()
+        lines = [{image.pixelColor(x, y).name() for x in range(2, 24)} for y in range(2, 24)]
+        return sum(len(colors) > 1 for colors in lines)
+
+    assert measure_text_height(25) == measure_text_height(2) >= measure_text_height(253) + 2
+    assert measure_text_height(253) == measure_text_height(2.53)
