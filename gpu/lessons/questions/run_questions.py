@@ -34,6 +34,7 @@ DEFAULT_GPU = "h200"
 MISTAKES = {
     "race": "a race: two threads access one element without an order",
     "out-of-bounds": "an out-of-bounds access",
+    "misaligned": "a misaligned access",
     "uninitialized": "an uninitialized read",
     "barrier": "a barrier that not all threads reach",
     "warp-mask": "a warp function with wrong lanes in its mask",

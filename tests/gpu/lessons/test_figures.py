@@ -29,3 +29,12 @@ def test_the_rate_of_double_additions_is_that_of_the_descriptions():
     assert (
         f"An H200 starts 1/{h200:g} as many double additions per cycle as float additions, and a T4 1/{t4:g}." in text
     )
+
+
+def test_vectors_have_the_bytes_in_flight_that_the_h200_needs():
+    text = " ".join((ASSETS / "lessons" / "23-vector-loads" / "lesson.md").read_text("utf-8").split())
+    gpu = find_gpu("h200")
+    needed = gpu.memory_gb_s * gpu.memory_cycles / gpu.clock_ghz / gpu.multiprocessors / 1000
+    floats, vectors = (gpu.warps * 32 * size / 1000 for size in (4, 16))
+    assert f"an H200 needs {needed:.1f} KB in flight per multiprocessor" in text
+    assert f"{gpu.warps} warps with one float per lane have {floats:.1f} KB, with a `float4` {vectors:.1f} KB" in text

@@ -94,6 +94,16 @@ def test_a_race_is_the_mistake_and_depends_on_the_order(tmp_path: Path) -> None:
     assert found.answer.startswith("yes")
 
 
+def test_a_misaligned_vector_load_is_the_mistake(tmp_path: Path) -> None:
+    pairs = KERNEL.replace(
+        "c[i] = a[i] + b[i];", "{ float2 v = *reinterpret_cast<const float2 *>(a + i); c[i] = v.x; }"
+    )
+    show = '[show]\nkernel = "add"\nn = 11\n'
+    found = generate_question(tmp_path, f'{show}[question]\nask = "mistake"\n', kernel=pairs)
+    assert found.answer == "a misaligned access"
+    assert "multiple of 8 bytes" in found.explanation
+
+
 def test_a_loop_without_end_is_the_mistake_and_keeps_nobody_waiting(tmp_path: Path) -> None:
     endless = KERNEL.replace("if (i < n)", "while (i < n)")
     found = generate_question(tmp_path, f'{SHOW}[question]\nask = "mistake"\n', kernel=endless)

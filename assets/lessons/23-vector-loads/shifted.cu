@@ -1,0 +1,7 @@
+// The array begins `first` floats after an address that cudaMalloc has returned. Each thread loads four floats.
+__global__ void copy(const float *x, float *y, int first) {
+    int i = threadIdx.x;
+    const float4 *from = reinterpret_cast<const float4 *>(x + first);
+    float4 v = from[i];
+    reinterpret_cast<float4 *>(y)[i] = v;
+}
