@@ -29,7 +29,7 @@ MARGIN = 24
 """Half bits that large integers leave for sums if the lesson has no expectation from which to compute the largest."""
 
 _ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low>[^.]+?)\.\.(?P<high>[^=]+?))?"
-                    r"(?:\s*=\s*(?P<fill>.+))?")  # fmt: skip
+                    r"(?:(?P<sorted>\s+sorted)|\s*=\s*(?P<fill>.+))?")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class StageArray:
         Range of generated values, as expressions; "" for the default.
     fill : str
         Initial content, as an expression; "" for random values, or for an uninitialized output.
+    is_sorted : bool
+        Whether generated values ascend.
     """
 
     use: str
@@ -53,14 +55,16 @@ class StageArray:
     low: str = ""
     high: str = ""
     fill: str = ""
+    is_sorted: bool = False
 
     @classmethod
     def parse(cls, text: str) -> StageArray | None:
-        """Parse "in n", "in n of 0..9", "out 1 = 0" or "inout n"; return None if the text is not an array."""
+        """Parse "in n", "in n of 0..9 sorted", "out 1 = 0" or "inout n"; return None if the text is not an array."""
         match = _ARRAY.fullmatch(text.strip())
         if match is None:
             return None
-        return cls(match["use"], match["size"].strip(), match["low"] or "", match["high"] or "", match["fill"] or "")
+        texts = (match[group] or "" for group in ("low", "high", "fill"))
+        return cls(match["use"], match["size"].strip(), *texts, is_sorted=match["sorted"] is not None)
 
 
 def find_range(
@@ -134,6 +138,8 @@ def generate_array(
         values *= _FLOAT_SCALE
     if dtype.kind == "f" and kind == "tiny" and low <= 0.0 <= high:
         values /= _FLOAT_SCALE
+    if array.is_sorted:
+        values = sort_ascending(values)
     return values.astype(dtype)
 
 

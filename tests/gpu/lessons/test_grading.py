@@ -13,7 +13,7 @@ from gpu.lessons.lesson import Lesson
 from gpu.lessons.lesson_reader import LIBRARY, read_lesson
 from gpu.lessons.task_texts import initial_text, line_frame, reference_solution, shuffled_lines
 from gpu.messages.judgments import Judgment
-from tests.gpu.lessons.lesson_folder import KERNEL, TASK, write_lesson
+from tests.gpu.lessons.lesson_folder import HEAD, KERNEL, TASK, write_lesson
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +166,14 @@ def test_a_lesson_that_expects_another_size_is_at_fault(tmp_path: Path) -> None:
     lesson = read_lesson(folder)
     with pytest.raises(InputError, match="the lesson expects"):
         grade_submission(lesson, lesson.task("add"), KERNEL)
+
+
+@pytest.mark.parametrize("array", ["in n sorted", "in n of 0..5 sorted", "inout n sorted"])
+def test_a_sorted_array_ascends_in_every_input(tmp_path: Path, array: str) -> None:
+    ordered = KERNEL.replace("a[i] + b[i]", "i == 0 || a[i - 1] <= a[i]")
+    head = HEAD.replace('a = "in n"', f'a = "{array}"').replace('"a + b"', '"1 + 0 * a"')
+    lesson = read_lesson(write_lesson(tmp_path, TASK, head=head, kernel=ordered))
+    judgment = grade_submission(lesson, lesson.task("add"), ordered)
+    assert judgment.accepted, judgment.sentences
+    descending = ordered.replace("<=", ">")
+    assert not grade_submission(lesson, lesson.task("add"), descending).accepted
