@@ -114,6 +114,14 @@ EQUIVALENT = {
     ("chain", "if (threadIdx.x == 1) {"): "any thread of the block may take the ticket, or pass the sum on",
     ("four-loads", "for (; i + 3 * threads < n - 1; i += 4 * threads) {"): "the second loop scales the last four",
     ("fixed-order", "if (threadIdx.x == 1) {"): "after the barrier any thread may add the sums",
+    ("segments", "for (int stride = 1; stride < 64; stride *= 2) {"): "one more barrier in each round",
+    ("segments", "for (int stride = 1; stride < 63; stride *= 2) {"): "the strides are powers of two",
+    ("segments", "for (int stride = 1; stride <= 64; stride *= 2) {"): "no thread has an element 64 before its own",
+    ("segments", "int flag = t >= stride ? f[t - stride] : 1;"): "no element before it is left to add",
+    ("segments", "s[t] = t < n ? x[t] : 1;"): "elements after the end are in no sum before it",
+    ("warp-segments", "for (int d = 1; d < 31; d *= 2) {"): "the distances are powers of two",
+    ("warp-segments", "for (int d = 1; d <= 32; d *= 2) {"): "no lane has a value 32 before its own",
+    ("warp-segments", "int sum = i < n ? x[i] : 1;"): "elements after the end are in no sum before it",
 }
 """Mutants equivalent to the solution, by task and line, with the reason: no grader can reject them."""
 
