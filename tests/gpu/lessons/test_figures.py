@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpu.base.paths import ASSETS
 from gpu.timing.gpus import find_gpu
 
@@ -38,3 +40,13 @@ def test_vectors_have_the_bytes_in_flight_that_the_h200_needs():
     floats, vectors = (gpu.warps * 32 * size / 1000 for size in (4, 16))
     assert f"an H200 needs {needed:.1f} KB in flight per multiprocessor" in text
     assert f"{gpu.warps} warps with one float per lane have {floats:.1f} KB, with a `float4` {vectors:.1f} KB" in text
+
+
+def test_the_scores_of_attention_do_not_fit_into_the_l2_of_the_h200():
+    text = " ".join((ASSETS / "lessons" / "25-attention" / "lesson.md").read_text("utf-8").split())
+    queries, cache = 16_384, find_gpu("h200").last_cache_bytes
+    assert queries**2 * 4 > cache
+    assert f"For {queries:,} queries and as many keys, the scores are {queries**2 * 4 / 1e9:.2f} GB." in text
+    assert f"an H200's L2 holds {cache / 1e6:.1f} MB" in text
+    assert f"2,048 times 2,048 scores are {2048**2 * 4 / 1e6:.1f} MB" in text
+    assert f"expf overflows above {int(np.log(np.finfo(np.float32).max) * 10) / 10}" in text
