@@ -42,7 +42,7 @@ def initial_text(lesson: Lesson, task: Task, seed: int = 0) -> str:
         case "rewrite":
             return remove_marks(read_kernel_file(lesson.folder, task.start))
         case "repair":
-            return task.mistakes[0].apply_to(solution)
+            return remove_marks(task.mistakes[0].apply_to(solution))
         case "order":
             return _replace_marked(solution, "lines", lambda match: shuffle_lines(match["body"], seed), task)
     return _replace_marked(

@@ -1,4 +1,4 @@
-// Four floats per thread: each lane loads and stores 16 bytes at once. Single floats remain at the end.
+// Four floats per thread: each lane loads and stores 16 bytes at once. Up to three remain.
 __global__ void scale(const float *x, float *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int quads = n / 4;

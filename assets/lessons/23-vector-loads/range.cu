@@ -1,5 +1,5 @@
-// Doubles the elements from `first` to n - 1 in place: single floats up to an aligned address, then four floats per
-// thread, then the rest.
+// Doubles the elements from `first` to n - 1: single floats up to an aligned address, then four
+// floats per thread, then the rest.
 __global__ void scale(float *x, int first, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int aligned = min((first + 3) / 4 * 4, n);

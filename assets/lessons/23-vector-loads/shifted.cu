@@ -1,4 +1,4 @@
-// The array begins `first` floats after an address that cudaMalloc has returned. Each thread loads four floats.
+// x is an address that cudaMalloc has returned. Each thread loads four floats from x + first on.
 __global__ void copy(const float *x, float *y, int first) {
     int i = threadIdx.x;
     const float4 *from = reinterpret_cast<const float4 *>(x + first);

@@ -2,7 +2,7 @@
 __device__ int find_split(const int *a, int n, const int *b, int m, int d) {
     int low = max(0, d - m);
     int high = min(d, n);
-    // gap: return how many of the first d elements of the result come from a: from low to high
+    // gap: return how many of the first d elements of the result come from a
     while (low < high) {
         int mid = (low + high) / 2;
         if (a[mid] <= b[d - 1 - mid])

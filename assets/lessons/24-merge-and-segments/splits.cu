@@ -1,4 +1,4 @@
-// How many elements of a are among the first 4 t of the result? A binary search along a diagonal.
+// How many of the first 4 t elements of the result are from a? A search along a diagonal.
 __global__ void find_splits(const int *a, const int *b, int *splits, int n, int m) {
     int t = threadIdx.x;
     int d = 4 * t;

@@ -1,4 +1,4 @@
-// Segmented scan of each warp by shuffles. A ballot gives every lane the lane where its segment begins.
+// Segmented scan of each warp. A ballot gives every lane the lane where its segment begins.
 __global__ void scan(const int *x, const int *begins, int *y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int lane = threadIdx.x % 32;

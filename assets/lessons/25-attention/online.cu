@@ -1,4 +1,4 @@
-// One thread per query, and one loop over the keys: the scores are never stored. d is 4, and its root 2.
+// One thread per query and one loop over the keys; scores are not stored. d is 4, its root 2.
 __global__ void attend(const float *Q, const float *K, const float *V, float *O, int n, int m) {
     int query = blockIdx.x * blockDim.x + threadIdx.x;
     if (query >= n) return;

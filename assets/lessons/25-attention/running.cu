@@ -1,4 +1,4 @@
-// The largest score so far, and the sum of powers so far: of 2 instead of e, so that you can compute them.
+// The largest score so far, and the sum of powers so far: of 2, not of e.
 __global__ void run(const float *scores, float *largest, float *sums, int n) {
     float most = -INFINITY;
     float sum = 0.0f;

@@ -1,4 +1,4 @@
-// Attention in three launches: the scores of all queries and keys, the softmax of each row, and the product with V.
+// Attention in three launches: scores, softmax of each row, product with V.
 __global__ void score(const float *Q, const float *K, float *S, int n, int m, int d) {
     int key = blockIdx.x * blockDim.x + threadIdx.x;
     int query = blockIdx.y * blockDim.y + threadIdx.y;

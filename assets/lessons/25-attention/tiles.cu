@@ -1,4 +1,4 @@
-// The online form with tiles: a block loads 16 rows of K and V into shared memory, and all its queries use them. d is 4.
+// The online form with tiles: all queries of a block use 16 rows of K and V in shared memory.
 __global__ void attend(const float *Q, const float *K, const float *V, float *O, int n, int m) {
     __shared__ float keys[64];
     __shared__ float values[64];

@@ -114,9 +114,10 @@ class Canvas:
         if port.layout is None or not port.layout.rows:
             painter.setPen(QColor(look().theme.muted))
             if port.layout is not None:
-                box = QRectF(0, 0, width, height)
+                box = QRectF(0, 0, width, height).adjusted(16, 0, -16, 0)
+                centered = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
                 text = "No operation on data was recorded" + (" before the error: see Arrays." if self._failed else ".")
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+                painter.drawText(box, int(centered), text)
             return True
         flow, tiles, bright = self._picture_caches(ratio)
         origin, sizes, rows = port.origin(), port.sizes, port.rows_in_view(port.offset)

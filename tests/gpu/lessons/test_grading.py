@@ -129,6 +129,17 @@ def test_what_is_rewritten_begins_without_another_tasks_comments() -> None:
     assert "// end" not in text
 
 
+@pytest.mark.parametrize(
+    ("folder", "name"), [("09-scan", "all-come"), ("24-merge-and-segments", "merge"), ("25-attention", "softmax")]
+)
+def test_a_repair_begins_without_another_tasks_comments(folder: str, name: str) -> None:
+    lesson = read_lesson(LIBRARY / folder)
+    task = lesson.task(name)
+    text = initial_text(lesson, task)
+    assert task.mistakes[0].by in text
+    assert not any(mark in text for mark in ("// gap", "// lines", "// end"))
+
+
 def test_another_order_shows_what_lockstep_hides() -> None:
     lesson = read_lesson(LIBRARY / "08-reduction")
     task = lesson.task("last-warp")

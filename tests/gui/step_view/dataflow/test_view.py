@@ -269,6 +269,25 @@ def test_what_is_scrolled_is_legible_and_shows_what_an_operation_takes(qtbot):
         assert made.viewport.sizes.label < place.x() < made.width()
 
 
+def test_the_message_without_rows_fits_into_a_narrow_view(qtbot):
+    view = FlowView()
+    qtbot.addWidget(view)
+    view.resize(220, 300)
+    empty = FakeDataflow(VALUES)
+    empty.rows = ()
+    view.open(DataflowLayout(empty), (1,), several_blocks=False, failed=True)
+    with qtbot.waitExposed(view):
+        view.show()
+    image = view.grab().toImage()
+    surface = QColor(look().theme.surface).name()
+    inked = [x for x in range(image.width()) if any(
+        image.pixelColor(x, y).name() != surface for y in range(100, 200)
+    )]  # fmt: skip
+    assert inked
+    assert inked[0] >= 10
+    assert inked[-1] < image.width() - 10
+
+
 def test_numbers_of_which_too_little_would_be_left_are_left_out():
     assert format_values(np.array([-148.25, 7.0, 12.5]), 4) == ["-148", "7", "12.5"]
     assert format_values(np.array([-14825.0, 7.0]), 4) == ["", "7"]
