@@ -213,6 +213,16 @@ class Counters(Observer):
             words = self._get_warps(true_mask).words
             line["divergent_branches"] += int(np.count_nonzero((words != 0) & (words != warps.words)))
 
+    def choose_case(
+        self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, entering: Sequence[LaneMask | None]
+    ) -> None:
+        line, warps = self._line(position), self._get_warps(mask)
+        line["branches"] += warps.count
+        # A warp diverges if a section, or the statement after the `switch`, gets some of its lanes but not all.
+        entered = [self._get_warps(section).words for section in entering if section is not None]
+        differs = [(words != 0) & (words != warps.words) for words in entered]
+        line["divergent_branches"] += int(np.count_nonzero(np.any(differs, axis=0))) if differs else 0
+
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         line, warps = self._line(position), self._get_warps(mask)
         line["warp_barriers"] += warps.count

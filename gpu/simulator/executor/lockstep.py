@@ -236,12 +236,15 @@ class LockstepCompiler:
                 if retired is None:
                     return None
                 mask = retired
-            live: LaneMask | None = None
-            for values, is_default, run in sections:
+            entering = []
+            for values, is_default, _ in sections:
                 enters = _matches_case(selector, values)
-                if is_default:
-                    enters = enters | ~_matches_case(selector, cases)
-                live = union_masks(live, mask.split(enters)[0])
+                entering.append(mask.split(enters | ~_matches_case(selector, cases) if is_default else enters)[0])
+            if frame.batch.observer is not None:
+                frame.batch.observer.choose_case(frame.batch, issued.position, mask, entering)
+            live: LaneMask | None = None
+            for (_, _, run), entered in zip(sections, entering, strict=True):
+                live = union_masks(live, entered)
                 if live is not None:
                     live = run(frame, live)
             jumped, frame.continued_mask = frame.continued_mask, union_masks(continued, frame.continued_mask)

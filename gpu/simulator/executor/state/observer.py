@@ -206,6 +206,23 @@ class Observer:
             Those for which it is true; None if there are none.
         """
 
+    def choose_case(
+        self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, entering: Sequence[LaneMask | None]
+    ) -> None:
+        """Handle the jump of a `switch`.
+
+        Parameters
+        ----------
+        batch : BlockBatch
+            The running batch.
+        position : SourcePosition
+            The position of the statement.
+        mask : LaneMask
+            The lanes that evaluated its value.
+        entering : sequence of (LaneMask or None)
+            For each section, the lanes that jump to its label; other lanes of `mask` jump past the `switch`.
+        """
+
     def access(self, batch: BlockBatch, access: Access) -> None:
         """Handle a memory access."""
 
@@ -370,6 +387,12 @@ class Observers(Observer):
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, true_mask: LaneMask | None) -> None:
         for handle in self._branch_handlers:
             handle(batch, position, mask, true_mask)
+
+    def choose_case(
+        self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, entering: Sequence[LaneMask | None]
+    ) -> None:
+        for observer in self._observers:
+            observer.choose_case(batch, position, mask, entering)
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         for handle in self._access_handlers:

@@ -530,6 +530,22 @@ def test_a_branch_diverges_where_both_sides_are_taken_within_a_warp() -> None:
     assert counters.total()["divergent_branches"] == 4
 
 
+def test_a_switch_diverges_where_lanes_of_a_warp_jump_to_different_labels() -> None:
+    source = """
+    __global__ void k(int *out) {
+        int t = threadIdx.x, v = 0;
+        switch (t % 3) { case 0: v = 1; case 1: v += 2; break; default: v = 3; }
+        switch (t / 32) { case 0: v += 1; break; case 2: v += 2; break; }
+        switch (t) { case 40: v += 1; }
+        switch (t) { case 90: v += 1; }
+        out[t] = v;
+    }"""
+    lines = count_kernel(source, np.zeros(80, np.int32), block=(80,)).per_line()
+    for fragment, divergent in {"t % 3": 3, "t / 32": 0, "case 40": 1, "case 90": 0}.items():
+        line = lines[find_line(source, fragment)]
+        assert (line["branches"], line.get("divergent_branches", 0)) == (3, divergent)
+
+
 def test_lanes_that_leave_a_loop_one_by_one() -> None:
     source = """
     __global__ void k(int *out) {
