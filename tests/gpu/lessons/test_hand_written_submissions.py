@@ -105,6 +105,7 @@ RIGHT: list[tuple[str, str | Edits]] = [
     (LAST, (("partial[blockIdx.x] = own", "atomicExch(&partial[blockIdx.x], own)"),)),
     (CHAIN, PASS_ON.format(after="__threadfence_system();", between=FENCE)),
     (CHAIN, PASS_ON.format(after=FENCE, between=FENCE).replace("(flags[part - 1] == 0)", "(flags[part - 1] != 1)")),
+    (CHAIN, PASS_ON.format(after=FENCE, between=FENCE).replace("{}", "__nanosleep(20);")),
     (CHAIN, ("sums[part] = own; if (part) { while (!atomicAdd((int *)&flags[part - 1], 0)) {} __threadfence();"
             "sums[part] += sums[part - 1]; } __threadfence(); atomicExch((int *)&flags[part], 1);")),
     (SIZE, (("s[128]", "s[1024]"),)),

@@ -81,8 +81,8 @@ def split_clusters(
 def has_wait_loop(statement: ir.Statement) -> bool:
     """Return whether a statement contains a loop that waits for another thread.
 
-    Such a loop tests memory with an atomic operation, has an empty body, or repeats the same iteration until memory
-    changes.
+    Such a loop tests memory with an atomic operation, has a body without effects, or repeats the same iteration until
+    memory changes.
     """
     match statement:
         case ir.Loop(condition, _, body):
@@ -152,7 +152,13 @@ def _is_invariant(expression: object, changing: frozenset[int]) -> bool:
 
 
 def _is_empty(statement: ir.Statement) -> bool:
-    return isinstance(statement, ir.Block) and all(map(_is_empty, statement.statements))
+    """Return whether a statement does nothing but wait, such as by `__nanosleep`."""
+    match statement:
+        case ir.Block(statements):
+            return all(map(_is_empty, statements))
+        case ir.Evaluate(ir.Fence()):
+            return True
+    return False
 
 
 def _reads_memory(expression: object, *, atomics_only: bool) -> bool:
