@@ -33,10 +33,13 @@ from gpu.simulator.checkers.report import build_diagnostics
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.state.memory import POISON
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
+from gpu.simulator.simulated_module import SimulatedModule
 
 _THOROUGH_SIZE = 65
 """Largest size for which every kind of input is tried; for larger sizes only `_EFFECTIVE_KINDS` kinds."""
 _EFFECTIVE_KINDS = ("random", "only the last", "highest", "large")
+_HIDDEN_SIZES = (4097, 4999)
+"""Range of the hidden size: arrays of 1024, 2048 or 4096 elements in a submission are too small for it."""
 _TRIAL_COUNT = 4
 """Values of `trial` in the lesson's expressions, from 0."""
 _TIME_LIMIT_S = 20.0
@@ -130,6 +133,10 @@ def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]
                 yield GradingCase(n, kind, hidden + 1, trial=1 % trials)
             else:
                 yield GradingCase(n, kind, hidden, trial=(size_number + kind_number) % trials)
+    if task.has_hidden_size:
+        n = int(np.random.default_rng(hidden).integers(*_HIDDEN_SIZES, endpoint=True))
+        yield GradingCase(n, RANDOM_KIND, hidden)
+        yield GradingCase(n, RANDOM_KIND, hidden + 1, trial=3 % trials)
     for number in range(task.schedule_count):
         kind, most = _SCHEDULE_KINDS[number % len(_SCHEDULE_KINDS)]
         small = [n for n in task.sizes if stage.count_threads(n) <= most] or list(task.sizes[:1])
@@ -212,7 +219,7 @@ class _Grader:
             judgment = self._describe_failure(engine.findings, wrong, case, ended=after is None)
             return replace(judgment, input=self._stage.describe_input(before, case))
         if counted:
-            self._record_limits(counters, case.n)
+            self._record_limits(counters, engine.build_simulated_module(self._stage.file), case.n)
         return None
 
     def _is_new(self, inputs: Mapping[str, Array], case: GradingCase) -> bool:
@@ -252,11 +259,12 @@ class _Grader:
                 return WrongElement(name, index, float(got[index]), float(exact[index]), unwritten)
         return None
 
-    def _record_limits(self, counters: Counters, n: int) -> None:
+    def _record_limits(self, counters: Counters, module: SimulatedModule, n: int) -> None:
         """Compare counters with the task's limits; keep the worst case of each."""
         counts: dict[str, float] = dict(collect_run_counts(counters.total()))
         counts["sectors_per_request"] = counts["sectors"] / counts["requests"] if counts["requests"] else 0.0
         names = self._stage.evaluate_names(n)
+        counts["shared_bytes"] = self._stage.count_shared_bytes(module, names)
         for counter, text in self._task.limits.items():
             limit = CounterLimit(counter, n, round(counts[counter], 3), evaluate_number(text, names))
             before = self._worst_limits.get(counter)

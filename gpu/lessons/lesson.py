@@ -136,6 +136,8 @@ class Task:
         File with the initial text of a "rewrite".
     sizes : tuple of int
         Input sizes, ascending.
+    has_hidden_size : bool
+        Whether the seed selects another size above 4096.
     kinds : tuple of str
         How inputs are generated.
     limits : mapping of str to (str or float)
@@ -157,6 +159,7 @@ class Task:
     stage: str
     start: str = ""
     sizes: tuple[int, ...] = ()
+    has_hidden_size: bool = False
     kinds: tuple[str, ...] = ()
     limits: Mapping[str, str | float] = field(default_factory=dict)
     schedule_count: int = 0

@@ -31,8 +31,12 @@ DEFAULT_SCHEDULE_COUNT = 4
 LIMIT_COUNTERS = (
     "requests", "sectors", "sectors_per_request", "shared_requests", "wavefronts", "conflicts", "warp_statements",
     "lane_statements", "branches", "divergent_branches", "operations", "barriers", "atomics", "hottest_atomics",
+    "shared_bytes",
 )  # fmt: skip
-"""Counters that a task can limit, as in `gpu.messages.run_counts.RunCounts`; `barriers` is summed over all blocks."""
+"""Counters that a task can limit, as in `gpu.messages.run_counts.RunCounts`; `barriers` is summed over all blocks.
+
+`shared_bytes` is the shared memory of a block, static and dynamic.
+"""
 
 MARKED_LINES = re.compile(
     r"^(?P<indent>[ \t]*)// (?P<kind>gap|lines): *(?P<says>[^\n]*)\n(?P<body>.*?)^[ \t]*// end[ \t]*\n",
@@ -377,6 +381,7 @@ class _LessonReader:
             name, kind, _read_typed(block, values, "prompt", str), stage,
             start=_read_typed(block, values, "start", str) if "start" in values else "",
             sizes=tuple(sorted(_read_sizes(block, values, "sizes"))) or DEFAULT_SIZES,
+            has_hidden_size=not values.get("sizes"),
             kinds=kinds,
             limits=limits,
             schedule_count=_read_integer(block, values, "orders", DEFAULT_SCHEDULE_COUNT, _MAX_SCHEDULES),

@@ -20,7 +20,7 @@ from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern
 from gpu.stepping.phases import find_phases
 
-MAX_LOOP_ITERATIONS = 3000
+MAX_LOOP_ITERATIONS = 6000
 """Loop-iteration limit of a recorded or graded launch; it makes endless loops reproducible on any machine."""
 
 

@@ -228,6 +228,13 @@ class Stage:
             for launch in self.launches
         )
 
+    def count_shared_bytes(self, module: SimulatedModule, names: Mapping[str, Any]) -> int:
+        """Return the shared memory of a block in bytes, static and dynamic: the most of all launches."""
+        return max(
+            module.kernel(launch.kernel).static_shared_bytes + evaluate_integer(launch.shared, names)
+            for launch in self.launches
+        )
+
     def find_types(self, module: SimulatedModule) -> dict[str, np.dtype[Any]]:
         """Return the types of arrays' elements, from the kernels' parameters, and of constants."""
         size = sum(each.size for each in module.variables.values())

@@ -154,7 +154,7 @@ class SimulatedKernel:
         return {shared.name: shared.shape for shared in arrays if shared.shape}
 
     @cached_property
-    def _static_bytes(self) -> int:
+    def static_shared_bytes(self) -> int:
         """The size of all `__shared__` arrays of known size."""
         return sum(shared.size for function in find_reachable_functions(self._function) for shared in function.shared)
 
@@ -446,7 +446,7 @@ class SimulatedKernel:
             The kernel's arguments.
         """
         grid, geometry, shared_bytes = starved_batch.grid, starved_batch.geometry, starved_batch.shared_bytes
-        excess = RESIDENCY.describe_excess(grid, geometry.block, self._static_bytes + shared_bytes)
+        excess = RESIDENCY.describe_excess(grid, geometry.block, self.static_shared_bytes + shared_bytes)
         if not excess or starved.position is None:
             return
         lanes, verb = remaining * geometry.lanes_per_block, "waits in this loop for blocks that cannot start"
@@ -486,7 +486,9 @@ class SimulatedKernel:
             The number of blocks that have not ended.
         """
         geometry = starved_batch.geometry
-        resident = RESIDENCY.count_resident_blocks(geometry.block, self._static_bytes + starved_batch.shared_bytes)
+        resident = RESIDENCY.count_resident_blocks(
+            geometry.block, self.static_shared_bytes + starved_batch.shared_bytes
+        )
         most = max(1, _RESIDENT_LANES[1 if self._needs_lanes else WARP] // geometry.lanes_per_block)
         if most >= min(remaining, resident) or starved.position is None:
             return
@@ -520,7 +522,7 @@ class SimulatedKernel:
         )
         if can_retry:
             lanes = launch.geometry(1).lanes
-            resident = RESIDENCY.count_resident_blocks(launch.block, self._static_bytes + launch.shared_bytes)
+            resident = RESIDENCY.count_resident_blocks(launch.block, self.static_shared_bytes + launch.shared_bytes)
             most = resident * lanes if order.chooser is None else 0
             orders: list[tuple[ExecutionOrder, tuple[int, ...]]] = [(order, (BATCH_LANES, most))]
             if order.chooser is None:
@@ -613,14 +615,16 @@ class SimulatedKernel:
             obstacle := LIMITS.find_cluster_violation(grid, self._function.cluster)
         ):
             raise LaunchError(f"{self.name}: {obstacle}")
-        excess = RESIDENCY.describe_excess(grid, block, self._static_bytes + shared_bytes) if self._syncs_grid else ""
+        excess = (
+            RESIDENCY.describe_excess(grid, block, self.static_shared_bytes + shared_bytes) if self._syncs_grid else ""
+        )
         if excess:
             raise LaunchError(
                 f"{self.name}: a barrier of the grid needs all blocks at once, but {excess}.",
                 advice=RESIDENCY_ADVICE,
                 kind="residency",
             )
-        static = self._static_bytes
+        static = self.static_shared_bytes
         if shared_bytes < 0:
             raise LaunchError(f"{self.name}: a block cannot have {shared_bytes} bytes of extern shared memory.")
         if static + shared_bytes > LIMITS.shared_bytes:

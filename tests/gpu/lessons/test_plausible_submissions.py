@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpu.lessons.grading import grade_submission, record_failure
-from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons, read_lesson
+from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons, read_kernel_file, read_lesson
 from gpu.lessons.task_texts import initial_text, reference_solution
 from gpu.lessons.validation import find_warnings
 from gpu.messages.judgments import Judgment
@@ -44,6 +44,33 @@ PARAMETERS = [
     ("17-sort/radix", "bit < bits", "bit < 8"),
     ("21-sparse-product/row", "k < offsets[row + 1]", "k < min(offsets[row + 1], offsets[row] + 4)"),
 ]
+CAPACITIES = [
+    ("01-threads-and-indices/add", "i < n)", "i < min(n, 4096))"),
+    ("13-histogram/runs", "i < first + each", "i < first + min(each, 512)"),
+]
+LIMITED = [
+    (
+        "01-threads-and-indices/grid-stride",
+        "y[i] = 2.0f * x[i];",
+        "y[i] = 2.0f * x[i]; if (i + stride < n) y[i + stride] = 2.0f * x[i + stride];",
+    ),
+    ("05-bank-conflicts/no-conflicts", "= tile[threadIdx.x][k]", "= x[to * width + row]"),
+    ("06-transpose/coarse", "= tile[x][y]", "= a[row * columns + column]"),
+    ("06-transpose/swizzle", "= tile[x][y ^ x]", "= a[row * columns + column]"),
+    ("06-transpose/swizzle", "tile[32][32]", "tile[32][33]"),
+    (
+        "02-divergence/no-divergence",
+        """int evens = (n + 1) / 2;
+    int i = t < evens ? 2 * t : 2 * (t - evens) + 1;
+    if (t < n) {
+        if (t < evens)
+            y[i] = x[i] * x[i];
+        else
+            y[i] = x[i] + 1;
+    }""",
+        "if (t < n) switch (t & 1) { case 0: y[t] = x[t] * x[t]; break; default: y[t] = x[t] + 1; }",
+    ),
+]
 DOMAINS = [
     ("12-compaction/split", "value % 2 != 0", "value % 2 == 1"),
     ("19-softmax/block", "-INFINITY", "-201.0f"),
@@ -58,9 +85,20 @@ def grade_edit(name: str, before: str, after: str) -> Judgment:
     return grade_submission(lesson, task, text.replace(before, after))
 
 
-@pytest.mark.parametrize(("name", "before", "after"), [*STORAGE, *PARAMETERS, *DOMAINS])
+@pytest.mark.parametrize(("name", "before", "after"), [*STORAGE, *PARAMETERS, *CAPACITIES, *LIMITED, *DOMAINS])
 def test_wrong_submissions_are_rejected(name: str, before: str, after: str) -> None:
     assert not grade_edit(name, before, after).accepted
+
+
+@pytest.mark.parametrize(("row", "counter"), [("t", "sectors_per_request"), ("t % 32 == 0 ? t / 32 : n", "requests")])
+def test_a_thread_that_adds_a_row_alone_is_rejected(row: str, counter: str) -> None:
+    scalar = read_kernel_file(LIBRARY / "21-sparse-product", "scalar.cu")
+    lesson = read_lesson(LIBRARY / "21-sparse-product")
+    text = scalar.replace(
+        "int row = blockIdx.x * 32 + threadIdx.x;", f"int t = blockIdx.x * 64 + threadIdx.x, row = {row};"
+    )
+    judgment = grade_submission(lesson, lesson.task("warp"), text)
+    assert counter in [limit.counter for limit in judgment.limits if not limit.is_met]
 
 
 def test_one_thread_may_add_the_bins_of_its_block() -> None:
@@ -74,7 +112,7 @@ def test_one_thread_may_add_the_bins_of_its_block() -> None:
 
 def test_prompts_name_the_limits() -> None:
     words = {"divergent_branches": "diverge", "conflicts": "bank conflicts", "sectors_per_request": "sectors per",
-             "shared_requests": "shared memory"}  # fmt: skip
+             "shared_requests": "shared memory", "shared_bytes": "bytes of shared memory"}  # fmt: skip
     for lesson in read_all_lessons():
         for task in lesson.tasks:
             for counter in task.limits:
