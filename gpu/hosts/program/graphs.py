@@ -15,11 +15,11 @@ from gpu.hosts.program.mapped_memory import access_host
 Operation = Callable[[], object]
 """Operation of a node."""
 
-_LEGACY = (0, 1)
+LEGACY_STREAMS = (0, 1)
 """Handles of the legacy default stream, which synchronizes with all blocking streams."""
-_DEFAULT_STREAMS = (*_LEGACY, 2)
+_DEFAULT_STREAMS = (*LEGACY_STREAMS, 2)
 """Handles of default streams, with that of each thread."""
-_NON_BLOCKING = 1
+NON_BLOCKING = 1
 _RELAXED = 2
 _CAPTURING, _INVALIDATED = 1, 2
 _MEMORY_ROUTINES = ("malloc", "free")
@@ -27,7 +27,7 @@ _MEMORY_ROUTINES = ("malloc", "free")
 _DEVICE_SYNCHRONIZING = ("malloc", "malloc_pitch", "malloc_mapped", "free", "free_host", "host_register")
 """Routines that synchronize with the device; refused during a capture unless its mode is relaxed."""
 _SYNCHRONIZING_ROUTINES = ("synchronize", "reset")
-_LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
+LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
 """Routines that use the legacy stream if called without a stream."""
 
 
@@ -90,7 +90,7 @@ class ProgramGraphs:
     def register_stream(self, stream: int, flags: int) -> None:
         """Register a new stream."""
         self._streams.add(stream)
-        if flags & _NON_BLOCKING:
+        if flags & NON_BLOCKING:
             self._non_blocking.add(stream)
 
     def do_stream_destroy(self, stream: int) -> None:
@@ -117,7 +117,7 @@ class ProgramGraphs:
         self._check_stream(stream)
         capture = self._captures.get(stream)
         if capture is None:
-            if stream in _LEGACY:
+            if stream in LEGACY_STREAMS:
                 self._refuse_legacy()
             return False
         if capture.invalid:
@@ -133,7 +133,7 @@ class ProgramGraphs:
         """Refuse a routine without a stream if a capture forbids it."""
         if not self._captures:
             return
-        if routine in _LEGACY_ROUTINES:
+        if routine in LEGACY_ROUTINES:
             self._refuse_legacy()
         strict = [capture for capture in self._captures.values() if capture.mode != _RELAXED]
         if routine in _SYNCHRONIZING_ROUTINES:
@@ -155,7 +155,7 @@ class ProgramGraphs:
         self._check_stream(stream)
         if stream in self._captures:
             self._invalidate([self._captures[stream]], errors.CAPTURE_UNSUPPORTED)
-        if stream in _LEGACY:
+        if stream in LEGACY_STREAMS:
             self._refuse_legacy()
 
     def do_event_create(self, target: int) -> None:
@@ -199,7 +199,7 @@ class ProgramGraphs:
             return
         if stream_capture is not None and stream_capture is not capture:
             self._invalidate([stream_capture, capture], errors.CAPTURE_MERGE)
-        if stream in _LEGACY:
+        if stream in LEGACY_STREAMS:
             self._invalidate([capture], errors.CAPTURE_IMPLICIT)
         self._captures[stream] = capture
         capture.ends.setdefault(stream, set()).update(ends)
@@ -208,7 +208,7 @@ class ProgramGraphs:
 
     def do_begin_capture(self, stream: int, mode: int) -> None:
         self._check_stream(stream)
-        if stream in _LEGACY:
+        if stream in LEGACY_STREAMS:
             raise RefusedRoutineError(errors.CAPTURE_UNSUPPORTED)
         if stream in self._captures:
             raise RefusedRoutineError(errors.ILLEGAL_STATE)

@@ -32,24 +32,25 @@ class _ProgramOutput(io.TextIOBase):
 def run_main(
     shared_object: Path, units: Sequence[ProgramUnit], command_line: Sequence[str], on_launch: Callable[[bool], None]
 ) -> int:
+    """Run a program as `call_main` does, with a new runtime for its files, by number."""
+    return call_main(shared_object, Runtime(units, on_launch), command_line)
+
+
+def call_main(shared_object: Path, runtime: Runtime, command_line: Sequence[str]) -> int:
     """Load a program, call its `main` and return the result; `exit` in the program ends this process.
 
     Parameters
     ----------
     shared_object : Path
-    units : sequence of ProgramUnit
-        The program's files, by number.
+    runtime : Runtime
     command_line : sequence of str
         The program's name and arguments.
-    on_launch : callable
-        As for `Runtime`.
 
     Raises
     ------
     InputError
         If the program has no `main`.
     """
-    runtime = Runtime(units, on_launch)
     entry = ENTRY_TYPE(runtime.execute_routine)
     os.environ["LOCKSTEP_ENTRY"] = str(ctypes.cast(entry, ctypes.c_void_p).value)
     # Default signal actions, as in any program: Ctrl+C ends it during computations too, and so does a closed pipe.

@@ -36,8 +36,9 @@ from gpu.hosts.driver.memory import (
     writable_bytes_at,
 )
 from gpu.hosts.program import errors
+from gpu.hosts.program.delayed_streams import ASYNCHRONOUS_ROUTINES, UNORDERED_ROUTINES, DelayedStreams
 from gpu.hosts.program.errors import RefusedRoutineError
-from gpu.hosts.program.graphs import Operation, ProgramGraphs
+from gpu.hosts.program.graphs import LEGACY_ROUTINES, NON_BLOCKING, Operation, ProgramGraphs
 from gpu.hosts.program.mapped_memory import MappedMemories, access_host, host_view
 from gpu.hosts.program.names import kernel_name
 from gpu.hosts.program.textures import ProgramTextures
@@ -115,10 +116,13 @@ class Runtime:
         The program's files, by number.
     on_launch : callable
         Called after each launch, with whether the simulator has refused a kernel.
+    delayed : DelayedStreams or None
+        Streams whose operations run as late as the program allows; None if they run at once.
     """
 
     units: Sequence[ProgramUnit]
     on_launch: Callable[[bool], None] = lambda refused: None
+    delayed: DelayedStreams | None = None
     reported_errors: list[str] = field(default_factory=list)
     _modules: dict[int, LoadedModule] = field(default_factory=dict)
     _kernels: dict[tuple[int, int, str], tuple[LoadedModule, str, SimulatedKernel]] = field(default_factory=dict)
@@ -143,6 +147,8 @@ class Runtime:
 
     def _execute_routine(self, routine: str, arguments: Any, count: int) -> int:
         try:
+            if self.delayed is not None:
+                self._finish_delayed(self.delayed, routine, arguments)
             if self._sticky_error and routine not in _ALLOWED_AFTER_ERROR:
                 raise RefusedRoutineError(self._sticky_error)
             self._graphs.check_routine(routine)
@@ -166,6 +172,27 @@ class Runtime:
         self._last_error = code
         return code
 
+    def _finish_delayed(self, delayed: DelayedStreams, routine: str, arguments: Any) -> None:
+        """Run the delayed operations for which a routine waits."""
+        if routine in UNORDERED_ROUTINES:
+            return
+        if routine == "stream_synchronize":
+            delayed.finish_stream(arguments[0])
+        elif routine == "event_synchronize":
+            delayed.finish_event(arguments[0])
+        elif routine == "event_elapsed":
+            delayed.finish_event(arguments[1])
+            delayed.finish_event(arguments[2])
+        elif routine in LEGACY_ROUTINES:
+            delayed.finish_stream(0)
+        else:
+            delayed.finish_all()
+
+    @property
+    def allocation_count(self) -> int:
+        """The number of allocations of device memory that have not been freed."""
+        return len(self._memories)
+
     def _find_implementation(self, routine: str) -> Callable[..., int | None]:
         owner = next(each for each in (self, self._textures, self._graphs) if hasattr(each, f"do_{routine}"))
         method: Callable[..., int | None] = getattr(owner, f"do_{routine}")
@@ -177,6 +204,10 @@ class Runtime:
             self.reported_errors.append(text)
             print(f"lockstep: {text}", file=sys.stderr, flush=True)
             self.on_launch(True)
+
+    def add_module(self, unit: int, module: LoadedModule) -> None:
+        """Use a module that was compiled before."""
+        self._modules[unit] = module
 
     def module(self, unit: int) -> LoadedModule:
         """Return a file's module, compiled at first use."""
@@ -591,8 +622,33 @@ class Runtime:
     def do_on_stream(self, stream: int, routine: int, *arguments: int) -> None:
         """Execute a routine, or capture it if the stream is capturing."""
         name = ctypes.string_at(routine).decode()
-        if not self._graphs.capture_routine(stream, name, arguments):
+        if self._graphs.capture_routine(stream, name, arguments):
+            return
+        if self.delayed is None or name == "malloc":  # the address is needed at once
             self._find_implementation(name)(*arguments)
+            return
+        self.delayed.submit(stream, self._skip_after_error(self._bind_operation(name, arguments)))
+        if not self._is_asynchronous(name, arguments):
+            self.delayed.finish_stream(stream)
+
+    def _skip_after_error(self, operation: Operation) -> Operation:
+        """Return an operation that does nothing after an error that made the context unusable."""
+        return lambda: None if self._sticky_error else operation()
+
+    def _is_asynchronous(self, routine: str, arguments: Arguments) -> bool:
+        """Return whether a routine may return before its work is done: copies need pinned memory on the host."""
+        if routine in ("memcpy", "memcpy_2d"):
+            sides = (arguments[0], arguments[1 if routine == "memcpy" else 2])
+            return all(map(self._is_pinned, sides))
+        return routine in ASYNCHRONOUS_ROUTINES
+
+    def _is_pinned(self, address: int) -> bool:
+        """Return whether an address is on the device, or in page-locked memory on the host."""
+        return (
+            _is_device_address(address)
+            or self._mapped.find_memory(address) is not None
+            or any(first <= address < first + memory.data.size for first, memory in self._registered.items())
+        )
 
     def _bind_operation(self, routine: str, arguments: Arguments) -> Operation:
         if routine == "launch":
@@ -611,11 +667,25 @@ class Runtime:
     def do_stream_create(self, target: int, flags: int) -> None:
         stream = next(self._handles)
         self._graphs.register_stream(stream, flags)
+        if self.delayed is not None:
+            self.delayed.add_stream(stream, is_non_blocking=bool(flags & NON_BLOCKING))
         _write(target, stream)
 
     def do_event_record(self, event: int, stream: int) -> None:
-        if not self._graphs.record_event(event, stream):
-            self._events[event] = time.perf_counter()
+        if self._graphs.record_event(event, stream):
+            return
+        if self.delayed is None:
+            self._note_event(event)
+        else:
+            self.delayed.record_event(event, stream, partial(self._note_event, event))
+
+    def _note_event(self, event: int) -> None:
+        self._events[event] = time.perf_counter()
+
+    def do_wait_event(self, stream: int, event: int) -> None:
+        self._graphs.do_wait_event(stream, event)
+        if self.delayed is not None:
+            self.delayed.wait_for_event(stream, event)
 
     def do_event_elapsed(self, target: int, first: int, second: int) -> None:
         if first not in self._events or second not in self._events:

@@ -1,0 +1,124 @@
+"""Delayed execution of a program's streams: each operation runs as late as the program allows.
+
+A GPU may run the operations of different streams in any order that streams, events and synchronization leave open. In
+the simulator an operation normally runs when it is issued, which hides missing synchronization. Delayed, it runs when
+the program waits for it, so that a program that does not wait sees the old contents of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from gpu.hosts.program.graphs import LEGACY_STREAMS
+
+ASYNCHRONOUS_ROUTINES = ("launch", "memset", "memset_2d", "free", "host_function", "graph_launch")
+"""Routines that return before their work is done, if they are called with a stream."""
+UNORDERED_ROUTINES = frozenset(
+    (
+        *("begin_capture", "captures", "device_attribute", "device_count", "device_name", "end_capture", "error_name"),
+        *("error_text", "event_destroy", "event_record", "executable_destroy", "executable_set", "executable_update"),
+        *("get_device", "get_limit", "graph_add", "graph_add_graph", "graph_clone", "graph_create", "graph_depend"),
+        *("graph_destroy", "graph_instantiate", "graph_nodes", "handle", "host_device_pointer", "is_capturing"),
+        *("is_symbol", "kernel_attributes", "last_error", "malloc", "malloc_pitch", "mem_info", "no_peer", "nothing"),
+        *("occupancy", "on_stream", "pointer_attributes", "priorities", "set_device", "stream_create"),
+        *("stream_destroy", "symbol_address", "symbol_size", "variable", "version", "wait_event"),
+    )
+)
+"""Routines that do not wait for the device; all others do."""
+_DEFAULT = 0
+
+
+def _do_nothing() -> None:
+    """Do nothing: the operation only waits."""
+
+
+@dataclass(frozen=True)
+class _DelayedOperation:
+    """An operation, with the numbers of those that run before it."""
+
+    run: Callable[[], object]
+    predecessors: frozenset[int]
+
+
+@dataclass
+class DelayedStreams:
+    """Operations of streams that have been issued but not executed.
+
+    Parameters
+    ----------
+    reverse : bool
+        Whether a wait for all streams runs the operations of later streams first.
+    """
+
+    reverse: bool = False
+    _pending: dict[int, _DelayedOperation] = field(default_factory=dict)
+    _last: dict[int, int] = field(default_factory=dict)
+    _events: dict[int, int] = field(default_factory=dict)
+    _non_blocking: set[int] = field(default_factory=set)
+    _count: int = 0
+
+    def add_stream(self, stream: int, *, is_non_blocking: bool) -> None:
+        """Register a new stream; operations of the legacy default stream do not wait for a non-blocking one."""
+        if is_non_blocking:
+            self._non_blocking.add(stream)
+
+    @property
+    def used_count(self) -> int:
+        """The number of streams, except the legacy default stream, that have had operations."""
+        return len(self._last.keys() - {_DEFAULT})
+
+    def submit(self, stream: int, run: Callable[[], object], after: Iterable[int] = ()) -> int:
+        """Append an operation to a stream; return its number. It also runs after the operations of these numbers."""
+        stream = _DEFAULT if stream in LEGACY_STREAMS else stream
+        before = set(after)
+        if stream == _DEFAULT:
+            before |= {last for other, last in self._last.items() if other not in self._non_blocking}
+        else:
+            synchronized = (stream,) if stream in self._non_blocking else (stream, _DEFAULT)
+            before |= {self._last[other] for other in synchronized if other in self._last}
+        self._count += 1
+        self._pending[self._count] = _DelayedOperation(run, frozenset(before))
+        self._last[stream] = self._count
+        return self._count
+
+    def record_event(self, event: int, stream: int, run: Callable[[], object]) -> None:
+        """Append an event to a stream; `run` is called when it occurs."""
+        self._events[event] = self.submit(stream, run)
+
+    def wait_for_event(self, stream: int, event: int) -> None:
+        """Make later operations of a stream wait for an event."""
+        if event in self._events:
+            self.submit(stream, _do_nothing, (self._events[event],))
+
+    def finish_event(self, event: int) -> None:
+        """Run all operations before an event."""
+        if event in self._events:
+            self._finish((self._events[event],))
+
+    def finish_stream(self, stream: int) -> None:
+        """Run all operations of a stream, and those that they wait for.
+
+        For the legacy default stream these include all operations of blocking streams.
+        """
+        if stream in LEGACY_STREAMS:
+            self._finish(last for other, last in sorted(self._last.items()) if other not in self._non_blocking)
+        elif stream in self._last:
+            self._finish((self._last[stream],))
+
+    def finish_all(self) -> None:
+        """Run all operations, one stream after the other."""
+        for _, last in sorted(self._last.items(), reverse=self.reverse):
+            self._finish((last,))
+
+    def _finish(self, numbers: Iterable[int]) -> None:
+        needed: set[int] = set()
+        found = list(numbers)
+        while found:
+            number = found.pop()
+            if number in self._pending and number not in needed:
+                needed.add(number)
+                found += self._pending[number].predecessors
+        # In the order of their issue, in which each follows its predecessors.
+        for number in sorted(needed):
+            self._pending.pop(number).run()
