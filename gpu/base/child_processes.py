@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import IO, Any
 
 from gpu.base.paths import ROOT
@@ -22,11 +22,13 @@ def start_python(
     stdout: int = subprocess.PIPE,
     stderr: int = subprocess.DEVNULL,
     environment: Mapping[str, str] | None = None,
+    inherited: Collection[str] | None = None,
     own_session: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start this Python in the program's folder, without a console window.
 
-    `environment` is added to this process's. The terminal's Ctrl+C does not reach a process with `own_session`.
+    `environment` is added to this process's, of which `inherited` names the variables to pass on; None passes all. The
+    terminal's Ctrl+C does not reach a process with `own_session`.
     """
     flags = 0
     if sys.platform == "win32":
@@ -34,7 +36,10 @@ def start_python(
     return subprocess.Popen(
         [sys.executable, *arguments],
         cwd=ROOT,
-        env={**os.environ, **(environment or {})},
+        env={
+            **{name: text for name, text in os.environ.items() if inherited is None or name in inherited},
+            **(environment or {}),
+        },
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,

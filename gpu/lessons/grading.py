@@ -21,6 +21,7 @@ from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.lessons.expressions import Array, evaluate_number
 from gpu.lessons.lesson import Lesson, Task
+from gpu.lessons.program_grading import grade_program
 from gpu.lessons.questions.run_questions import DEFAULT_GPU, model_stage
 from gpu.lessons.scenes import MAX_LOOP_ITERATIONS, record_stage
 from gpu.lessons.stage import Stage
@@ -80,6 +81,9 @@ def grade_submission(lesson: Lesson, task: Task, text: str, *, seed: int = 0) ->
     InputError
         If the lesson is wrong: an expectation cannot be computed, or the reference solution fails.
     """
+    stage = lesson.stage(task.stage)
+    if stage.program is not None:
+        return grade_program(task, stage, text, seed=seed)
     return _Grader(lesson, task, text, seed).grade()
 
 

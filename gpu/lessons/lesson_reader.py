@@ -17,7 +17,7 @@ from gpu.files.toml import TomlError, format_value, parse
 from gpu.lessons.expressions import MAX_ELEMENTS
 from gpu.lessons.lesson import TABS, Lesson, LessonStep, Place, PlannedMistake, Question, Scene, Task
 from gpu.lessons.question_kinds import QUESTION_KINDS as QUESTIONS
-from gpu.lessons.stage import Stage, StageLaunch
+from gpu.lessons.stage import ProgramInterface, Stage, StageLaunch
 from gpu.lessons.stage_arrays import INPUT_KINDS, StageArray
 from gpu.patterns import all_patterns
 
@@ -52,6 +52,8 @@ _MAX_SCHEDULES = 100
 _MAX_REASON_LENGTH = 1000
 _MAX_NAME_LENGTH = 500
 _NUMBER_LIMIT = 1e300
+_ELEMENT_TYPES = {"float": "float32", "int": "int32"}
+"""Types of the arrays of programs."""
 
 
 def find_lesson_folders(folder: Path = LIBRARY) -> tuple[Path, ...]:
@@ -192,8 +194,9 @@ class _LessonReader:
         if not isinstance(values, dict):
             raise block.error(f"The kernel {format_value(name)} must be a table, such as [kernels.{name}].", name)
         keys = ("file", "kernel", "grid", "block", "shared", "arguments", "arrays", "launches", "constants", "let",
-                 "expects", "tolerance")  # fmt: skip
+                 "expects", "tolerance", "program", "type", "status", "streams")  # fmt: skip
         _check_keys(block, values, keys, f"the kernel {format_value(name)}")
+        program: ProgramInterface | None = None
         arrays = {key: self._read_array(block, key, text) for key, text in _read_table(block, values, "arrays").items()}
         if "launches" in values:
             launches = tuple(self._read_launch(block, table) for table in _read_tables(block, values, "launches"))
@@ -203,7 +206,10 @@ class _LessonReader:
                 if isinstance(text, str) and (array := StageArray.parse(text)) is not None:
                     arrays[key] = array
                     arguments[key] = key
-            launches = (self._read_launch(block, {**values, "arguments": list(arguments.values())}),)
+            if values.get("program") is True:
+                launches, program = (), self._read_program(block, values, arguments)
+            else:
+                launches = (self._read_launch(block, {**values, "arguments": list(arguments.values())}),)
         expects = _read_expressions(block, values, "expects")
         for key in expects:
             if key not in arrays:
@@ -221,6 +227,25 @@ class _LessonReader:
             named_expressions=_read_expressions(block, values, "let"),
             expectations={key: str(text) for key, text in expects.items()},
             tolerance=_read_real_number(block, values, "tolerance", 1e-5),
+            program=program,
+        )
+
+    def _read_program(
+        self, block: _TomlBlock, values: Mapping[str, Any], arguments: Mapping[str, Any]
+    ) -> ProgramInterface:
+        for key in ("kernel", "grid", "block", "shared", "constants"):
+            if key in values:
+                raise block.error(f"A program launches its kernels itself: remove {key}.", key)
+        if not values.get("expects"):
+            raise block.error("A program needs expects: the expected contents of its arrays.", "program")
+        type = values.get("type", "float")
+        if type not in _ELEMENT_TYPES:
+            raise block.error(f"{format_value(type)} is not a type; available: {', '.join(_ELEMENT_TYPES)}.", "type")
+        return ProgramInterface(
+            tuple(_read_expression(block, argument, "arguments") for argument in arguments.values()),
+            _ELEMENT_TYPES[type],
+            _read_expression(block, values.get("status", 0), "status"),
+            _read_integer(block, values, "streams", 0),
         )
 
     def _read_array(self, block: _TomlBlock, name: str, text: Any) -> StageArray:
@@ -304,6 +329,8 @@ class _LessonReader:
                     raise block.error(f"{pattern.title} has no parameter {key!r}; it has {names}.", key)
             return Scene(pattern.name, variant, parameters, tab=tab, place=place)
         if "kernel" in values:
+            if isinstance(values["kernel"], str) and getattr(self._stages.get(values["kernel"]), "program", None):
+                raise block.error("A scene shows a kernel, not a whole program.", "kernel")
             if not isinstance(values["kernel"], str) or values["kernel"] not in self._stages:
                 names = ", ".join(self._stages) or "none"
                 raise block.error(
@@ -363,6 +390,8 @@ class _LessonReader:
         for limit in limits:
             if limit not in LIMIT_COUNTERS:
                 raise block.error(f"{limit!r} is not a counter; available: {', '.join(LIMIT_COUNTERS)}.", limit)
+        if self._stages[stage].program is not None and ({"limits", "modeled"} & values.keys()):
+            raise block.error("A task whose submission is a whole program has no limits.", "limits")
         kinds = tuple(_read_texts(block, values, "kinds")) or INPUT_KINDS
         for input_kind in kinds:
             if input_kind not in INPUT_KINDS:

@@ -43,8 +43,30 @@ class StageLaunch:
 
 
 @dataclass(frozen=True)
+class ProgramInterface:
+    """Standard input and output of a whole program.
+
+    Parameters
+    ----------
+    arguments : tuple of (str, int or float)
+        Names of arrays, and expressions, in the order of standard input; "out" arrays are written to standard output.
+    dtype : {"float32", "int32"}
+        Type of the arrays' elements.
+    status : str or int
+        The expected exit code, as an expression; results are only checked if it is 0.
+    streams : int
+        Number of streams that the program must use, besides the default stream.
+    """
+
+    arguments: tuple[str | int | float, ...]
+    dtype: str = "float32"
+    status: str | int = 0
+    streams: int = 0
+
+
+@dataclass(frozen=True)
 class Stage:
-    """Kernel file of a lesson with its arrays and launches.
+    """Kernel file of a lesson with its arrays and launches, or a whole program.
 
     Parameters
     ----------
@@ -54,7 +76,7 @@ class Stage:
     constants : mapping of str to str
         Contents of `__constant__` variables, as expressions.
     launches : tuple of StageLaunch
-        In order.
+        In order; empty for a whole program, which launches its kernels itself.
     named_expressions : mapping of str to (str or int)
         Named expressions, in order.
     expectations : mapping of str to str
@@ -62,6 +84,8 @@ class Stage:
         results are expected.
     tolerance : float
         Tolerance of real numbers, relative to the largest value.
+    program : ProgramInterface or None
+        The interface of a whole program; None for kernels.
     """
 
     file: str
@@ -71,6 +95,7 @@ class Stage:
     named_expressions: Mapping[str, str | int] = field(default_factory=dict)
     expectations: Mapping[str, str] = field(default_factory=dict)
     tolerance: float = 1e-5
+    program: ProgramInterface | None = None
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -81,6 +106,8 @@ class Stage:
     def has_trials(self) -> bool:
         """Whether any expression uses `trial`."""
         launched = [text for each in self.launches for text in (*each.grid, *each.block, *each.arguments, each.shared)]
+        if self.program is not None:
+            launched += [*self.program.arguments, self.program.status]
         sizes = [text for each in self.arrays.values() for text in (each.size, each.low, each.high, each.fill)]
         texts = [*launched, *sizes, *self.named_expressions.values(), *self.constants.values()]
         return any(isinstance(text, str) and _TRIAL.search(text) for text in texts)

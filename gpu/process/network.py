@@ -7,6 +7,7 @@ import errno
 import os
 import platform
 import sys
+from collections.abc import Sequence
 
 # Constants of Linux.
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
@@ -55,7 +56,7 @@ def disable_network() -> None:
         return
     system = ctypes.CDLL(None)
     _refuse_tcp(system)
-    _refuse_sockets(system)
+    _refuse_sockets()
 
 
 def _refuse_tcp(system: ctypes.CDLL) -> None:
@@ -69,7 +70,7 @@ def _refuse_tcp(system: ctypes.CDLL) -> None:
         os.close(handle)
 
 
-def _refuse_sockets(system: ctypes.CDLL) -> None:
+def _refuse_sockets() -> None:
     """Use a seccomp filter: `socket` fails with EPERM for all but local families.
 
     System calls of another processor's interface, and io_uring, which opens sockets without a call, are refused
@@ -92,9 +93,22 @@ def _refuse_sockets(system: ctypes.CDLL) -> None:
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _REFUSE),
     )
+    install_filter(steps)
+
+
+def install_filter(steps: Sequence[tuple[int, int, int, int]]) -> bool:
+    """Install a seccomp filter for this thread and those that it starts; return whether the system supports that.
+
+    Parameters
+    ----------
+    steps : sequence of tuple of int
+        Instructions of `struct sock_filter`: code, target if true, target if false, operand. A target is the number of
+        a step, from 0; 0 is the next step.
+    """
+    system = ctypes.CDLL(None)
     program = (_Instruction * len(steps))()
     for index, (code, yes, no, operand) in enumerate(steps):
         # Jump targets are encoded as the number of instructions to skip.
         skipped = [to - index - 1 if to else 0 for to in (yes, no)]
         program[index] = _Instruction(code, *skipped, operand)
-    system.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(_Program(len(steps), program)), 0, 0)
+    return bool(system.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(_Program(len(steps), program)), 0, 0) == 0)

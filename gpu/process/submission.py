@@ -102,7 +102,8 @@ def _restrict_process(scratch: str) -> None:
     """Drop network access and access to most files; set the limits of a submission's time and memory."""
     tempfile.tempdir = scratch
     drop_privileges()
-    system_folders = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc/self", "/dev/null", "/dev/urandom")
+    system_folders = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc/self", "/proc/meminfo",
+                      "/dev/null", "/dev/urandom")  # fmt: skip
     system_paths = [Path(path) for path in system_folders]
     python_paths = [Path(path) for path in {sys.prefix, sys.base_prefix, sys.exec_prefix}]
     lockstep_paths = [ROOT / "gpu", ASSETS / "gpus"]

@@ -1,0 +1,249 @@
+"""Grading of whole programs: host code and kernels, with standard input and output.
+
+A program reads its arguments from standard input, and writes its results to standard output, as numbers separated by
+white space.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gpu.base.errors import CompileError, Diagnostic
+from gpu.lessons.expressions import Array, evaluate_integer, evaluate_number
+from gpu.lessons.lesson import Task
+from gpu.lessons.program_runner import STREAM_ORDERS, ProgramRun, ProgramRunner
+from gpu.lessons.stage import ProgramInterface, Stage
+from gpu.messages.judgments import RANDOM_KIND, GradingCase, Judgment, WrongElement
+from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict
+from gpu.simulator.checkers.report import build_diagnostics
+from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
+
+_KINDS_SIZE = 64
+"""Largest size for which all kinds of input are tried; one size is."""
+_SCHEDULE = "shuffle:1"
+_MAX_SHOWN_CHARACTERS = 80
+_STREAM_NOTES = {
+    "late": ", with the operations of streams as late as the program allows",
+    "late-reversed": ", with the operations of streams as late as the program allows, those of later streams first",
+}
+
+
+@dataclass(frozen=True)
+class _ProgramCase:
+    """Input of a run, with the order of its streams and of its warps."""
+
+    case: GradingCase
+    streams: str = STREAM_ORDERS[0]
+
+
+class _RejectedRunError(Exception):
+    """A run for which the program is rejected.
+
+    Parameters
+    ----------
+    words : str
+        Short verdict.
+    sentence : str
+        The reason.
+    """
+
+    def __init__(self, words: str, sentence: str) -> None:
+        super().__init__(words)
+        self.words, self.sentence = words, sentence
+
+
+def grade_program(task: Task, stage: Stage, text: str, *, seed: int = 0) -> Judgment:
+    """Grade a whole program; the result depends only on the text and the seed.
+
+    Parameters
+    ----------
+    task : Task
+    stage : Stage
+        The program's interface, arrays and expectations.
+    text : str
+        Complete text of the program.
+    seed : int
+        Random seed of hidden inputs.
+
+    Raises
+    ------
+    InputError
+        If an expectation cannot be computed, or if this machine cannot compile programs or confine them.
+    """
+    return _ProgramGrader(task, stage, text, seed).grade()
+
+
+class _ProgramGrader:
+    """Grade one program."""
+
+    def __init__(self, task: Task, stage: Stage, text: str, seed: int) -> None:
+        assert stage.program is not None
+        self._task, self._stage, self._text, self._seed = task, stage, text, seed
+        self._program: ProgramInterface = stage.program
+        dtype = np.dtype(self._program.dtype)
+        self._types = dict.fromkeys(stage.arrays, dtype)
+        self._runs = self._stream_count = 0
+
+    def grade(self) -> Judgment:
+        try:
+            runner = ProgramRunner(self._stage.file, self._text)
+        except CompileError as error:
+            return self._describe_uncompilable(error)
+        with runner:
+            for each in self._generate_cases():
+                before = self._stage.generate_inputs(each.case, self._types)
+                text = self._format_input(before, each.case)
+                self._runs += 1
+                run = runner.run(text, streams=each.streams, schedule=each.case.schedule)
+                wrong: WrongElement | None = None
+                try:
+                    wrong = self._check_run(run, before, each.case)
+                    self._stream_count = max(self._stream_count, run.stream_count)
+                except _RejectedRunError as rejected:
+                    verdict = Verdict("wrong", f"✗ {rejected.words}", rejected.sentence)
+                    check = Check(ended=True, failure=rejected.sentence)
+                    return self._reject(verdict, check, each, text, failure=rejected.sentence)
+                if run.findings or wrong is not None:
+                    return self._describe_failure(run, wrong, each, text)
+        if self._stream_count < self._program.streams:
+            sentence = f"Of {self._program.streams} streams, the program uses {self._stream_count}."
+            verdict = Verdict("flawed", "✗ not accepted: right, but without the streams", sentence)
+            return Judgment(self._task.name, False, verdict, Check(), runs=self._runs, failure=sentence)
+        check = Check(input=f"n up to {max(self._task.sizes)}", orders=(*STREAM_ORDERS[1:], _SCHEDULE))
+        verdict = decide_verdict(True, edited=True, check=check)
+        return Judgment(self._task.name, True, verdict, check, runs=self._runs)
+
+    def _generate_cases(self) -> Iterator[_ProgramCase]:
+        hidden = zlib.crc32(f"{self._task.name} {self._seed}".encode())
+        sizes = self._task.sizes
+        small = [n for n in sizes if n <= _KINDS_SIZE][-1:] or list(sizes[:1])
+        for n in sizes:
+            for trial in range(2):
+                yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden + trial, trial=trial))
+        for n in dict.fromkeys((*small, sizes[-1])):
+            yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden, _SCHEDULE))
+            for streams in STREAM_ORDERS[1:]:
+                yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), streams)
+        for number, kind in enumerate(self._task.kinds):
+            if kind != RANDOM_KIND:
+                yield _ProgramCase(GradingCase(small[0], kind, hidden, trial=number % 4))
+
+    def _format_input(self, before: Mapping[str, Array], case: GradingCase) -> str:
+        """Return the text of standard input: the arguments in order, one per line."""
+        names = self._stage.evaluate_names(case.n, case.trial)
+        lines = []
+        for argument in self._program.arguments:
+            if argument not in self._stage.arrays:
+                lines.append(f"{evaluate_number(argument, names):.9g}")
+            elif self._stage.arrays[str(argument)].use != "out":
+                lines.append(" ".join(f"{value:.9g}" for value in before[str(argument)].tolist()))
+        return "\n".join(lines) + "\n"
+
+    def _check_run(self, run: ProgramRun, before: Mapping[str, Array], case: GradingCase) -> WrongElement | None:
+        """Return the first wrong element of a run's output.
+
+        Raises
+        ------
+        _RejectedRunError
+            If there is another reason to reject the program.
+        """
+        names = {**self._stage.evaluate_names(case.n, case.trial), **before}
+        status = evaluate_integer(self._program.status, names)
+        if run.is_timeout or run.signal in ("SIGXCPU", "SIGKILL"):
+            raise _RejectedRunError("it does not end", "The program exceeds the time limit of a run.")
+        if run.signal == "SIGXFSZ":
+            raise _RejectedRunError("it writes too much", "The program writes more than 1 MB.")
+        if run.signal:
+            raise _RejectedRunError("it crashes", f"The host code ends by {run.signal}.")
+        if run.findings:
+            return None
+        if run.code != status:
+            says = f" Its error output: {_shorten(run.errors)}." if run.errors.strip() else ""
+            sentence = f"The program ends with exit code {run.code} instead of {status}.{says}"
+            raise _RejectedRunError("wrong exit code", sentence)
+        if status:
+            return None
+        if not run.launch_count:
+            raise _RejectedRunError("no kernel runs", "The program ends without a launch that succeeds.")
+        wrong = self._find_wrong_element(run.output, before, case)
+        if wrong is None and run.allocation_count:
+            count = f"{run.allocation_count} allocation{'s' if run.allocation_count > 1 else ''}"
+            raise _RejectedRunError("memory is not freed", f"At its end {count} of device memory is not freed.")
+        return wrong
+
+    def _find_wrong_element(self, output: str, before: Mapping[str, Array], case: GradingCase) -> WrongElement | None:
+        expected = self._stage.compute_expected(before, case)
+        words = output.split()
+        count = sum(values.size for values in expected.values())
+        if len(words) != count:
+            sentence = f"The program prints {len(words)} numbers instead of {count}."
+            raise _RejectedRunError("wrong number of results", sentence)
+        first = 0
+        for name, exact in expected.items():
+            try:
+                got = np.array(words[first : first + exact.size], np.float64)
+            except ValueError:
+                raise _RejectedRunError("its output is not a number", f"It prints {_shorten(output)}.") from None
+            first += exact.size
+            scale = float(np.abs(exact).max(initial=0.0)) or 1.0
+            tolerance = 0.0 if self._types[name].kind in "iu" else self._stage.tolerance * scale
+            with np.errstate(invalid="ignore"):
+                bad = ~(np.abs(got - exact) <= tolerance)
+            if bad.any():
+                index = int(np.argmax(bad))
+                return WrongElement(name, index, float(got[index]), float(exact[index]), False)
+        return None
+
+    def _describe_failure(self, run: ProgramRun, wrong: WrongElement | None, case: _ProgramCase, text: str) -> Judgment:
+        check = Check(
+            mistakes=collect_mistakes(run.findings, self._stage.file),
+            diagnostics=build_diagnostics(run.findings, self._text, Path(self._stage.file)),
+            ended=bool(run.code),
+            input=self._describe_case(case),
+        )
+        verdict = decide_verdict(False, edited=True, check=check)
+        if wrong is not None:
+            in_order = case.streams == STREAM_ORDERS[0]
+            words = verdict.words if in_order else "✗ the result depends on the order of the streams"
+            verdict = Verdict("wrong", words, f"For this input, {wrong}.")
+        return self._reject(verdict, check, case, text, wrong=wrong)
+
+    def _reject(
+        self,
+        verdict: Verdict,
+        check: Check,
+        case: _ProgramCase,
+        text: str,
+        *,
+        wrong: WrongElement | None = None,
+        failure: str = "",
+    ) -> Judgment:
+        shown = f"{self._describe_case(case)}; standard input: {_shorten(text)}"
+        return Judgment(
+            self._task.name, False, verdict, check, None, wrong, runs=self._runs, failure=failure, input=shown
+        )
+
+    def _describe_case(self, case: _ProgramCase) -> str:
+        return f"{case.case}{_STREAM_NOTES.get(case.streams, '')}"
+
+    def _describe_uncompilable(self, error: CompileError) -> Judgment:
+        message = f"{error.message} {error.advice}".strip()
+        diagnostics: tuple[Diagnostic, ...] = ()
+        if error.position is not None:
+            diagnostics = (
+                build_diagnostic(message, error.position, Path(self._stage.file), self._text.split("\n"), "error"),
+            )
+        check = Check(diagnostics=diagnostics, ended=True, failure=message)
+        verdict = Verdict("wrong", "✗ it does not compile", message)
+        return Judgment(self._task.name, False, verdict, check, runs=self._runs, failure=message)
+
+
+def _shorten(text: str) -> str:
+    """Return a text in one line, shortened."""
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_SHOWN_CHARACTERS else f"{line[:_MAX_SHOWN_CHARACTERS]}…"

@@ -1,0 +1,166 @@
+"""Runs of a student's whole program: a process compiles it, and confines each run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from gpu.base.child_processes import ONE_THREAD, end_process, signal_name, start_python
+from gpu.base.errors import CompileError, InputError, SourcePosition
+from gpu.base.findings import Finding
+from gpu.base.paths import ROOT
+from gpu.base.schedules import ROUND_ROBIN
+
+STREAM_ORDERS = ("immediate", "late", "late-reversed")
+"""When operations of streams run: when they are issued, or when the program waits for them, in two orders of streams.
+"""
+_INHERITED = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "CXX", "PYTHONPATH", "VIRTUAL_ENV")
+"""Environment variables of this process that a stranger's program may see."""
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """Outcome of a run.
+
+    Parameters
+    ----------
+    code : int
+        Exit code, negative for the signal that ended it.
+    is_timeout : bool
+        Whether it was ended because it ran too long.
+    output, errors : str
+        Its standard output and standard error output.
+    launch_count : int
+        Number of launches.
+    findings : tuple of Finding
+        Findings of all launches.
+    allocation_count : int
+        Number of allocations of device memory that it did not free.
+    stream_count : int
+        Number of streams, except the legacy default stream, that had operations; 0 if these ran immediately.
+    """
+
+    code: int
+    is_timeout: bool
+    output: str
+    errors: str
+    launch_count: int
+    findings: tuple[Finding, ...]
+    allocation_count: int
+    stream_count: int = 0
+
+    @property
+    def signal(self) -> str:
+        """The name of the signal that ended it; "" if none did."""
+        return signal_name(self.code)
+
+
+class ProgramRunner:
+    """Process that runs one program; a context manager that ends it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the program's file.
+    text : str
+        Complete text of the program.
+
+    Raises
+    ------
+    CompileError
+        If the C++ compiler or clang rejects the program.
+    InputError
+        If this machine cannot compile programs.
+    """
+
+    def __init__(self, name: str, text: str) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="lockstep-program-"))
+        environment = {**ONE_THREAD, "TMPDIR": str(self._folder), "HOME": str(self._folder)}
+        script = str(ROOT / "gpu" / "process" / "programs" / "start.py")
+        self._process = start_python(script, environment=environment, inherited=_INHERITED, own_session=True)
+        try:
+            answer = self._ask({"folder": str(self._folder), "name": name, "text": text})
+            if "unavailable" in answer:
+                raise InputError(answer["unavailable"])
+            if "error" in answer:
+                position = SourcePosition(name, answer["line"]) if answer["line"] else None
+                raise CompileError(answer["error"], detail=answer["detail"], position=position)
+        except BaseException:
+            self._end()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def run(self, text: str, *, streams: str = STREAM_ORDERS[0], schedule: str = ROUND_ROBIN) -> ProgramRun:
+        """Run the program.
+
+        Parameters
+        ----------
+        text : str
+            Its standard input.
+        streams : str
+            One of `STREAM_ORDERS`.
+        schedule : str
+            One of `gpu.base.schedules.NAMES`, for the warps and lanes of each launch.
+
+        Raises
+        ------
+        InputError
+            If the system cannot confine the program.
+        """
+        answer = self._ask({"input": text, "streams": streams, "schedule": schedule})
+        if answer["unsupported"]:
+            raise InputError(answer["unsupported"])
+        findings = [_read_finding(each) for launch in answer["launches"] for each in launch["findings"]]
+        return ProgramRun(
+            answer["code"],
+            answer["timeout"],
+            answer["output"],
+            answer["errors"],
+            len(answer["launches"]),
+            tuple(findings),
+            answer["allocations"],
+            answer["used_streams"],
+        )
+
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            end_process(self._process, grace_s=1)
+            ended = signal_name(self._process.returncode)
+            if not ended:
+                raise RuntimeError(f"The process that runs programs ended with code {self._process.returncode}.")
+            raise CompileError(f"Compiling the program exceeds a limit of time or memory ({ended}).")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _end(self) -> None:
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        end_process(self._process, grace_s=1)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _read_finding(values: Mapping[str, Any]) -> Finding:
+    positions = tuple(SourcePosition(**position) for position in values["positions"])
+    return Finding(values["kind"], values["message"], positions, tuple(values["threads"]), values["count"])

@@ -1,0 +1,1 @@
+"""Whole programs of untrusted authors: their processes, and what these may do."""

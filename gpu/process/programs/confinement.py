@@ -1,0 +1,81 @@
+"""Confinement of a process that runs a stranger's host code: no file, network, other process or large output."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import platform
+import sys
+from pathlib import Path
+
+from gpu.base.paths import ROOT
+from gpu.base.resource_limits import lower_limit, lower_memory_limit
+from gpu.process.file_access import restrict_file_access
+from gpu.process.network import install_filter
+from gpu.process.privileges import drop_privileges
+
+CPU_LIMIT_S = 5
+"""Limit of a run's CPU time."""
+MAX_OUTPUT_BYTES = 1 << 20
+"""Most bytes in each of a run's output files."""
+_MEMORY_BYTES = 1 << 30
+
+# Constants of Linux. Source: linux/seccomp.h, linux/filter.h, linux/sched.h, asm/unistd.h.
+_ALLOW, _REFUSE, _MISSING = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+_LOAD, _EQUAL, _HAS_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
+_CALL, _FIRST_ARGUMENT = 0, 16
+_CLONE_THREAD = 0x00010000
+_CLONE3 = 435
+_CALLS = {
+    # clone, then: fork, vfork, execve, execveat, ptrace, kill, process_vm_readv, process_vm_writev
+    "x86_64": (56, (57, 58, 59, 322, 101, 62, 310, 311)),
+    "aarch64": (220, (221, 281, 117, 129, 270, 271)),
+}
+
+
+def confine_process(readable: Path) -> str:
+    """Confine this process, which then runs a program; return why the system cannot do that, or "".
+
+    The process can read Python, the system's libraries, Lockstep's code and one more folder. It can write only to files
+    that are open already. It cannot connect, start or signal processes, or read their memory; it may start threads.
+
+    Parameters
+    ----------
+    readable : Path
+        The folder with the compiled program.
+    """
+    drop_privileges()
+    lower_limit("RLIMIT_CPU", CPU_LIMIT_S, CPU_LIMIT_S + 1)
+    lower_limit("RLIMIT_FSIZE", MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES)
+    lower_memory_limit(_MEMORY_BYTES)
+    system_paths = (
+        *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/urandom"),
+        "/proc/self/statm",
+        "/proc/meminfo",
+    )
+    python_paths = {sys.prefix, sys.base_prefix, sys.exec_prefix}
+    paths = [*map(Path, (*system_paths, *python_paths)), ROOT / "gpu", readable]
+    if platform.machine() not in _CALLS or not restrict_file_access(paths, [Path("/dev/null")]):
+        return "Grading a whole program needs Linux 5.13 or newer on x86-64 or 64-bit ARM, with Landlock."
+    if not _forbid_processes():
+        return "Grading a whole program needs a Linux with seccomp filters."
+    return ""
+
+
+def _forbid_processes() -> bool:
+    """Refuse the system calls that start, signal or inspect processes; `clone` remains for threads."""
+    clone, refused = _CALLS[platform.machine()]
+    refuse, allow, missing = len(refused) + 5, len(refused) + 6, len(refused) + 7
+    steps = [(_LOAD, 0, 0, _CALL)]
+    steps += [(_EQUAL, refuse, 0, number) for number in refused]
+    steps += [
+        (_EQUAL, missing, 0, _CLONE3),  # its flags are in memory, where a filter cannot see them
+        (_EQUAL, 0, allow, clone),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_HAS_BITS, allow, refuse, _CLONE_THREAD),
+        (_RETURN, 0, 0, _REFUSE),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _MISSING),
+    ]
+    ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
+    return install_filter(steps)

@@ -1,0 +1,195 @@
+"""Process that compiles a program, and runs it on inputs in confined child processes: run it by `python -m`.
+
+It reads lines of JSON from its standard input and answers each on its standard output. The first is the program; the
+others are its runs. Only the children execute the program's host code.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import signal
+import struct
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from gpu.base import resource_limits
+from gpu.base.errors import CompileError, EngineUnavailableError, LockstepError
+from gpu.base.schedules import ROUND_ROBIN
+from gpu.hosts.driver.journal import Journal, set_current_journal
+from gpu.hosts.driver.launches import LoadedModule
+from gpu.hosts.program.delayed_streams import DelayedStreams
+from gpu.hosts.program.host_compiler import HostOptions, compile_program
+from gpu.hosts.program.main_runner import call_main
+from gpu.hosts.program.runtime import ProgramUnit, Runtime
+from gpu.process.programs.confinement import MAX_OUTPUT_BYTES, confine_process
+from gpu.simulator.frontend.clang.parsing import confine_includes
+
+_COMPILE_CPU_LIMIT_S = 30
+_WALL_LIMIT_S = 20.0
+"""Seconds of wall time after which a run is killed."""
+_POLL_INTERVAL_S = 0.002
+_INTERNAL_ERROR = 70
+_COUNTS = struct.Struct("<qq")
+"""Counts in shared memory: allocations of device memory, and streams with operations."""
+
+
+def main() -> None:
+    """Compile the program that standard input describes, and run it until standard input closes."""
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    request = json.loads(sys.stdin.readline())
+    resource_limits.allow_termination()
+    resource_limits.lower_limit("RLIMIT_CPU", _COMPILE_CPU_LIMIT_S, _COMPILE_CPU_LIMIT_S + 1)
+    folder = Path(request["folder"])
+    program: _Program | None = None
+    try:
+        program, answer = _compile(request, folder), {}
+    except CompileError as error:
+        answer = {"error": error.message, "detail": error.detail, "line": error.position and error.position.line}
+    except EngineUnavailableError as error:
+        answer = {"unavailable": f"{error.message} {error.advice}".strip()}
+    print(json.dumps(answer), file=output, flush=True)
+    for line in sys.stdin:
+        if program is not None:
+            print(json.dumps(program.run(json.loads(line))), file=output, flush=True)
+
+
+def _compile(request: Mapping[str, Any], folder: Path) -> _Program:
+    file = folder / request["name"]
+    file.write_text(request["text"], encoding="utf-8")
+    confine_includes(folder)
+    unit = ProgramUnit(file, {}, ())
+    shared_object = compile_program([file], HostOptions(), folder)
+    return _Program(shared_object, unit, unit.load())
+
+
+class _WatchedRuntime(Runtime):
+    """Runtime that writes counts to shared memory, which remains however the program ends."""
+
+    shared: mmap.mmap
+
+    def execute_routine(self, name: bytes, arguments: Any, count: int) -> int:
+        result = super().execute_routine(name, arguments, count)
+        streams = self.delayed.used_count if self.delayed is not None else 0
+        _COUNTS.pack_into(self.shared, 0, self.allocation_count, streams)
+        return result
+
+
+@dataclass
+class _Program:
+    """A compiled program."""
+
+    shared_object: Path
+    unit: ProgramUnit
+    module: LoadedModule
+
+    def run(self, case: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the program in a child process.
+
+        Parameters
+        ----------
+        case : mapping
+            "input", the text of its standard input; "streams", one of "immediate", "late" and "late-reversed";
+            "schedule".
+
+        Returns
+        -------
+        dict
+            "code", its exit code, negative for a signal; "output" and "errors", its output; "launches"; "allocations",
+            the number of allocations that it did not free; "used_streams", the number of streams with operations, if
+            they were late; "timeout"; "unsupported", why the system cannot confine it.
+        """
+        with (
+            tempfile.TemporaryFile(dir=self.unit.path.parent) as given,
+            tempfile.TemporaryFile(dir=self.unit.path.parent) as written,
+            tempfile.TemporaryFile(dir=self.unit.path.parent) as errors,
+            tempfile.TemporaryFile(dir=self.unit.path.parent) as journal,
+            mmap.mmap(-1, _COUNTS.size) as shared,
+        ):
+            given.write(case["input"].encode())
+            given.seek(0)
+            child = os.fork()
+            if child == 0:
+                self._run_child(case, (given, written, errors), journal, shared)
+            code, is_timeout = _wait_for(child)
+            lines = _read(journal).splitlines()
+            launches = [json.loads(line) for line in lines if line.endswith("}")]
+            allocations, used_streams = _COUNTS.unpack_from(shared, 0)
+            return {
+                "code": code,
+                "timeout": is_timeout,
+                "output": _read(written),
+                "errors": _read(errors),
+                "launches": [each for each in launches if "kernel" in each],
+                "unsupported": next((each["unsupported"] for each in launches if "unsupported" in each), ""),
+                "allocations": allocations,
+                "used_streams": used_streams,
+            }
+
+    def _run_child(
+        self, case: Mapping[str, Any], streams: tuple[IO[bytes], ...], journal_file: IO[bytes], shared: mmap.mmap
+    ) -> None:
+        """Confine this process, call the program's `main` and end."""
+        try:
+            for number, stream in enumerate(streams):
+                os.dup2(stream.fileno(), number)
+            channel = os.dup2(journal_file.fileno(), 3, inheritable=False)
+            os.closerange(4, os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 1 << 12)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
+            if reason := confine_process(self.unit.path.parent):
+                _write_line(channel, {"unsupported": reason})
+                os._exit(_INTERNAL_ERROR)
+            journal = Journal(checked=True, schedule=case["schedule"] or ROUND_ROBIN, should_record=lambda *_: False)
+            set_current_journal(journal)
+            sent = 0
+
+            def send_launches(refused: bool) -> None:
+                nonlocal sent
+                for entry in journal.entries[sent:]:
+                    findings = [asdict(finding) for finding in entry.findings]
+                    _write_line(channel, {"kernel": entry.kernel, "findings": findings})
+                sent = len(journal.entries)
+
+            late = None if case["streams"] == "immediate" else DelayedStreams(reverse=case["streams"] != "late")
+            runtime = _WatchedRuntime([self.unit], send_launches, late)
+            runtime.shared = shared
+            runtime.add_module(0, self.module)
+            call_main(self.shared_object, runtime, [self.unit.path.stem])
+        except LockstepError as error:
+            os.write(2, error.message.encode())
+        finally:
+            os._exit(_INTERNAL_ERROR)
+
+
+def _wait_for(child: int) -> tuple[int, bool]:
+    """Return a child's exit code, and whether it was killed because it ran too long."""
+    end = time.monotonic() + _WALL_LIMIT_S
+    while time.monotonic() < end:
+        number, status = os.waitpid(child, os.WNOHANG)
+        if number:
+            return os.waitstatus_to_exitcode(status), False
+        time.sleep(_POLL_INTERVAL_S)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return -signal.SIGKILL, True
+
+
+def _write_line(channel: int, entry: Mapping[str, Any]) -> None:
+    os.write(channel, f"{json.dumps(entry)}\n".encode())
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(MAX_OUTPUT_BYTES).decode(errors="replace")
+
+
+if __name__ == "__main__":
+    main()

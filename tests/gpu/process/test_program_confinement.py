@@ -1,0 +1,173 @@
+"""Attacks on the grader by whole programs, whose host code runs on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpu.base.errors import CompileError, InputError
+from gpu.cli import main as cli
+from gpu.lessons.lesson_reader import LIBRARY, read_kernel_file
+from gpu.lessons.program_runner import ProgramRunner
+from gpu.process.file_access import is_supported
+from tests import needs
+from tests.gpu.cli.no_desktop import NO_WINDOW
+
+pytestmark = [needs.cplusplus, needs.needs(is_supported(), "Landlock: run the tests on Linux 5.13 or newer")]
+
+PROBE = r"""
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <string>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+static void tell(const char *what, long result) {
+    printf("%s %s\n", what, result >= 0 ? "works" : strerrorname_np(errno));
+    fflush(stdout);
+}
+
+int main() {
+    char path[4096];
+    if (scanf("%4095s", path) != 1) return 1;
+    std::string folder = path;
+    folder.resize(folder.rfind('/'));
+    tell("read", open(path, O_RDONLY));
+    tell("list", open(folder.c_str(), O_RDONLY));
+    tell("write", open((folder + "/written").c_str(), O_WRONLY | O_CREAT, 0600));
+    tell("own-folder", open("written", O_WRONLY | O_CREAT, 0600));
+    tell("remove", unlink(path));
+    tell("link", symlink(path, "/tmp/lockstep-link"));
+    tell("folder", mkdir((folder + "/made").c_str(), 0700));
+    tell("other-memory", open(("/proc/" + std::to_string(getppid()) + "/mem").c_str(), O_RDONLY));
+    tell("other-arguments", open(("/proc/" + std::to_string(getppid()) + "/environ").c_str(), O_RDONLY));
+    tell("tcp", socket(AF_INET, SOCK_STREAM, 0));
+    tell("packet", socket(AF_PACKET, SOCK_RAW, 0));
+    tell("signal", kill(getppid(), SIGTERM));
+    tell("group", kill(0, SIGTERM));
+    tell("trace", ptrace(PTRACE_ATTACH, getppid(), 0, 0));
+    char byte;
+    iovec own = {&byte, 1}, other = {(void *)&tell, 1};
+    tell("peek", process_vm_readv(getppid(), &own, 1, &other, 1, 0));
+    tell("fork", syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+    tell("clone3", syscall(435, 0, 0));
+    tell("spawn", system("true") == 0 ? 0 : (errno = EPERM, -1));
+    char *words[] = {(char *)"true", nullptr};
+    tell("execute", execv("/bin/true", words));
+    for (int handle = 4; handle < 64; ++handle)
+        if (fcntl(handle, F_GETFD) != -1) tell("descriptor", 0);
+    printf("secret %s\n", getenv("LOCKSTEP_SECRET") ? "works" : "hidden");
+    std::thread([] { tell("thread", 0); }).join();
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def probe() -> Iterator[ProgramRunner]:
+    os.environ["LOCKSTEP_SECRET"] = "hidden"
+    try:
+        with ProgramRunner("probe.cu", PROBE) as runner:
+            yield runner
+    finally:
+        del os.environ["LOCKSTEP_SECRET"]
+
+
+def test_a_program_reaches_no_file_process_or_network(probe: ProgramRunner, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hidden", "utf-8")
+    run = probe.run(f"{secret}\n")
+    assert run.code == 0, run.errors
+    found = dict(line.split() for line in run.output.splitlines())
+    assert found.pop("thread") == "works"
+    assert found.pop("secret") == "hidden"
+    assert found.pop("clone3") == "ENOSYS"
+    assert "descriptor" not in found
+    assert set(found.values()) <= {"EACCES", "EPERM"}, found
+    assert len(found) == 18
+    assert [*tmp_path.iterdir()] == [secret]
+
+
+LIMITED = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+int main() {
+    char what[32];
+    if (scanf("%31s", what) != 1) return 1;
+    if (!strcmp(what, "flood")) for (;;) puts("a line of output");
+    if (!strcmp(what, "memory")) for (size_t size = 1 << 20;; size *= 2) memset(malloc(size), 1, size);
+    if (!strcmp(what, "endless")) for (volatile int k = 0;; k = k + 1) { }
+    if (!strcmp(what, "abort")) abort();
+    return 3;
+}
+"""
+
+
+def test_limits_of_time_memory_and_output_end_a_run_and_the_next_one_works() -> None:
+    with ProgramRunner("limited.cu", LIMITED) as runner:
+        assert runner.run("flood").signal == "SIGXFSZ"
+        assert len(runner.run("flood").output) <= 1 << 20
+        assert runner.run("memory").signal == "SIGSEGV"
+        assert runner.run("abort").signal == "SIGABRT"
+        assert runner.run("endless").signal == "SIGXCPU"
+        assert runner.run("other").code == 3
+
+
+@pytest.mark.parametrize("text", ["int main() { return undeclared; }", "__global__ void k("])
+def test_a_program_that_cannot_be_built_is_reported(text: str) -> None:
+    with pytest.raises(CompileError, match=r"does not compile|expected"):
+        ProgramRunner("broken.cu", text)
+
+
+def test_a_program_without_main_ends_with_an_error() -> None:
+    with ProgramRunner("empty.cu", "int other() { return 0; }") as runner:
+        run = runner.run("")
+        assert run.code != 0
+        assert "main" in run.errors
+
+
+def test_programs_that_cannot_be_confined_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ProgramRunner("good.cu", "int main() { return 0; }") as runner:
+        assert runner.run("").code == 0
+        ask = runner._ask
+        monkeypatch.setattr(runner, "_ask", lambda request: {**ask(request), "unsupported": "needs Landlock"})
+        with pytest.raises(InputError, match="needs Landlock"):
+            runner.run("")
+
+
+def test_a_class_of_programs_is_graded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    solution = read_kernel_file(LIBRARY / "26-host-launches", "copies.cu")
+    lesson = str(LIBRARY / "26-host-launches" / "copies.cu")
+    spy = f'FILE *file = fopen("{lesson}", "r"); if (file || fopen("{tmp_path}/a-good.cu", "r")) return 1;'
+    texts = {
+        "a-good.cu": solution,
+        "b-spy.cu": solution.replace("int n;", f"int n; {spy}"),
+        "c-host.cu": solution.replace("scale<<<(n + 127) / 128, 128>>>(device_x, device_y, n);", "").replace(
+            '"%.9g\\n", value', '"%.9g\\n", 0 * value'
+        ),
+        "d-include.cu": f'#include "{lesson}"\n',
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    code = cli.main(["grade", "26-host-launches/copies", str(tmp_path), "--json", "--seed", "5"], NO_WINDOW)
+    graded = {each["name"]: each for each in json.loads(capsys.readouterr().out)["submissions"]}
+    assert code == 1
+    assert [each["accepted"] for each in graded.values()] == [True, True, False, False], graded
+    assert "no kernel runs" in graded["c-host.cu"]["words"]
+    assert "forbidden include" in graded["d-include.cu"]["words"]
+    assert all(each["graded"] for each in graded.values())
