@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
-from PyQt6.QtWidgets import QApplication, QCheckBox, QVBoxLayout
+from PyQt6.QtWidgets import QApplication, QCheckBox, QPushButton, QVBoxLayout, QWidget
 
 from gpu.messages.lessons import LessonOutline, StepScene
 from gui.lessons.markdown import MarkdownLabel
@@ -20,6 +22,46 @@ from gui.widgets.scroll_column import ScrollColumn
 _MAX_WINDOW_SHARE = 0.29
 _WIDTH = 322
 """Pixels at the normal text size: lines of about fifty letters, and eight hundred pixels left for the page."""
+
+
+class _Recap(Ground):
+    """The end of a lesson: how much of it is done, and the questions and tasks that were skipped."""
+
+    step_requested = pyqtSignal(int)
+    """The number of a skipped step, from 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.summary = label("", "muted", wrap=True, name="Progress in this lesson")
+        self.step_buttons: list[QPushButton] = []
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(4)
+        self._layout.addWidget(self.summary)
+        self._rows: list[QWidget] = []
+        self.hide()
+
+    def show_progress(self, lesson: LessonOutline, skipped: tuple[int, ...]) -> None:
+        """Show the number of completed questions and tasks, and a button for each skipped one."""
+        for each in self._rows:
+            self._layout.removeWidget(each)
+            each.deleteLater()
+        self._rows, self.step_buttons = [], []
+        total = sum(bool(step.question_kind) or step.task is not None for step in lesson.steps)
+        done = f"{total - len(skipped)} of {total} questions and tasks are done."
+        self.summary.setText(f"{done} Skipped:" if skipped else done)
+        for number in skipped:
+            title = lesson.steps[number].title
+            kind = "task" if lesson.steps[number].task is not None else "question"
+            go = button(str(number + 1), tip="Go to this step", name=f"Step {number + 1}, {kind}: {title}")
+            go.clicked.connect(partial(self.step_requested.emit, number))
+            line = QWidget()
+            content = row(go, label(f"{title} ({kind})", wrap=True))
+            content.setStretch(1, 1)
+            line.setLayout(content)
+            self._rows.append(line)
+            self.step_buttons.append(go)
+            self._layout.addWidget(line)
 
 
 class LessonPane(Ground):
@@ -58,7 +100,8 @@ class LessonPane(Ground):
         content = self.scroll_area.column
         content.setContentsMargins(0, 0, 4, 0)
         content.setSpacing(10)
-        for each in (self.intro, self.heading, self.step_text, self.wait_label, self.question, self.task):
+        self.recap = _Recap()
+        for each in (self.intro, self.heading, self.step_text, self.wait_label, self.question, self.task, self.recap):
             content.addWidget(each)
         content.addStretch(1)
         layout = QVBoxLayout(self)
@@ -76,6 +119,7 @@ class LessonPane(Ground):
         self.question.answered.connect(self.next.setFocus)
         self.next.clicked.connect(self.open_next_step)
         self.steps_line.step_requested.connect(self._open_step)
+        self.recap.step_requested.connect(self._open_step)
         self.for_class.toggled.connect(self._set_for_class)
         lessons.step_opened.connect(self.show_step)
         lessons.shelf_changed.connect(self._show_progress)
@@ -164,10 +208,14 @@ class LessonPane(Ground):
             self._lessons.for_class = on
 
     def _show_progress(self) -> None:
-        if self._lessons.lesson is not None:
-            self.steps_line.show_steps(
-                self._lesson, self._lessons.step_number, self._lessons.find_completed_steps(self._lesson)
-            )
+        if self._lessons.lesson is None:
+            return
+        lesson, number = self._lesson, self._lessons.step_number
+        self.steps_line.show_steps(lesson, number, self._lessons.find_completed_steps(lesson))
+        is_last = number + 1 == len(lesson.steps)
+        self.recap.setVisible(is_last and not self._lessons.for_class)
+        if is_last:
+            self.recap.show_progress(lesson, self._lessons.find_skipped_steps(lesson))
 
     def _show_busy(self) -> None:
         asks = self._lessons.lesson is not None and bool(self._lessons.step.question_kind)

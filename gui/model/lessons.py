@@ -160,6 +160,15 @@ class Lessons(QObject):
         titles = self._saved_settings.lesson_steps(self._storage_key(lesson))
         return frozenset(number for number, step in enumerate(lesson.steps) if step.title in titles)
 
+    def find_skipped_steps(self, lesson: LessonOutline) -> tuple[int, ...]:
+        """Return the numbers of the steps with a question or task that is not completed."""
+        completed = self.find_completed_steps(lesson)
+        return tuple(
+            number
+            for number, step in enumerate(lesson.steps)
+            if (step.question_kind or step.task is not None) and number not in completed
+        )
+
     @property
     def progress(self) -> tuple[int, int]:
         """Completed and total steps of the built-in lessons, as far as known."""

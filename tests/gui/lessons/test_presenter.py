@@ -120,6 +120,35 @@ def test_keys_that_cells_do_not_use_work_while_they_have_the_focus(student, less
     assert player.moment == before - 1, "the answer is given: the arrows step"
 
 
+def test_the_last_step_lists_skipped_questions_and_tasks(student, lesson):
+    recap = student.pane.recap
+    assert not recap.isVisible()
+    student.give_answer(student.current_question.answer)
+    student.press_check()
+    go_to_step(student, len(lesson.steps) - 1)
+    assert recap.isVisible()
+    assert recap.summary.text() == "1 of 3 questions and tasks are done. Skipped:"
+    assert [each.accessibleName() for each in recap.step_buttons] == [
+        "Step 2, task: Step 2",
+        "Step 3, question: Step 3",
+    ]
+    student.click(recap.step_buttons[1])
+    student.wait_for_step()
+    assert student.lessons.step_number == 2
+    assert not recap.isVisible()
+    student.give_answer(student.current_question.answer)
+    student.press_check()
+    student.teaching.open_lesson(lesson, 1)
+    student.wait_for_step()
+    student.lessons.finish_step()
+    go_to_step(student, len(lesson.steps) - 1)
+    assert recap.summary.text() == "3 of 3 questions and tasks are done."
+    assert not recap.step_buttons
+    student.lessons.for_class = True
+    go_to_step(student, len(lesson.steps) - 1)
+    assert not recap.isVisible()
+
+
 def test_a_step_is_gone_to_by_its_dot(student, lesson):
     line = student.pane.steps_line
     student.click(line, line.compute_dot_rect(2).center().toPoint())
