@@ -1,0 +1,142 @@
+"""Tasks whose submission is a whole program: right ones in other styles, wrong ones, and errors of authors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gpu.base.errors import InputError
+from gpu.lessons.grading import grade_submission
+from gpu.lessons.lesson_reader import LIBRARY, MARKED_LINES, read_lesson
+from gpu.lessons.task_texts import reference_solution
+from gpu.messages.judgments import Judgment
+from gpu.process.file_access import is_supported
+from tests import needs
+from tests.gpu.lessons.lesson_folder import TASK, write_lesson
+
+pytestmark = [needs.cplusplus, needs.needs(is_supported(), "Landlock: run the tests on Linux 5.13 or newer")]
+
+Edits = tuple[tuple[str, str], ...]
+COPIES, ERRORS = "26-host-launches/copies", "26-host-launches/errors"
+PIPELINE, EVENT = "27-streams/pipeline", "27-streams/event"
+CHECKED = "if (failed(cudaGetLastError()) || failed(cudaDeviceSynchronize())) return 1;"
+
+# A text replaces the gap; pairs replace parts of the solution.
+RIGHT: list[tuple[str, str | Edits]] = [
+    (
+        COPIES,
+        """cudaMallocManaged(&device_x, n * sizeof *device_x);
+    cudaMallocManaged(&device_y, n * sizeof *device_y);
+    for (int i = 0; i < n; ++i) device_x[i] = x[i];
+    dim3 block(64), grid((n - 1) / block.x + 1);
+    void *arguments[] = {&device_x, &device_y, &n};
+    cudaLaunchKernel((void *)scale, grid, block, arguments, 0, 0);
+    cudaDeviceSynchronize();
+    y.assign(device_y, device_y + n);
+    cudaFree(device_y), cudaFree(device_x);""",
+    ),
+    (ERRORS, ((CHECKED, "cudaDeviceSynchronize();\n    if (failed(cudaGetLastError())) return 1;"),)),
+    (ERRORS, ((CHECKED, "if (failed(cudaPeekAtLastError())) return 1;"),)),
+    (
+        PIPELINE,
+        """cudaEvent_t done;
+    cudaEventCreate(&done);
+    for (int k = 0; k * chunk < n; ++k) {
+        float *from = x + k * chunk, *device_from = device_x + k * chunk, *device_to = device_y + k * chunk;
+        int count = n - k * chunk < chunk ? n - k * chunk : chunk;
+        cudaMemcpyAsync(device_from, from, 4 * count, cudaMemcpyDefault, streams[k & 1]);
+        scale<<<count, 1, 0, streams[k & 1]>>>(device_from, device_to, count);
+        cudaMemcpyAsync(y + k * chunk, device_to, 4 * count, cudaMemcpyDefault, streams[k & 1]);
+    }
+    cudaEventRecord(done, streams[1]);
+    cudaStreamWaitEvent(streams[0], done);
+    cudaStreamSynchronize(streams[0]);""",
+    ),
+    (EVENT, (("cudaStreamWaitEvent(copy, ready)", "cudaEventSynchronize(ready)"),)),
+]
+WRONG: list[tuple[str, str | Edits, str]] = [
+    (COPIES, (("sizeof(float)", "sizeof(float) / 2"),), "out-of-bounds"),
+    (COPIES, (('"%.9g\\n", value', '"%d\\n", (int)value'),), "differs"),
+    (COPIES, (('printf("%.9g\\n", value);', 'printf("%.9g", value);'),), "wrong number of results"),
+    (COPIES, (("    return 0;", "    return 1;"),), "exit code"),
+    (COPIES, (("if (i < n) y", "y"),), "out-of-bounds"),
+    (COPIES, (("cudaFree(device_x);", "cudaFree(device_x);\n    *(volatile int *)0 = 1;"),), "crashes"),
+    (ERRORS, ((CHECKED, "if (threads > 1024) return 0;"),), "exit code"),
+    (
+        PIPELINE,
+        (("stream>>>", "0>>>"), ("cudaStreamCreate(&stream)", "cudaStreamCreateWithFlags(&stream, 1)")),
+        "uninitialized",
+    ),
+    (PIPELINE, (("streams[number % 2]", "streams[0]"),), "without the streams"),
+    (EVENT, (("    cudaEventRecord(ready, compute);\n    cudaStreamWaitEvent(copy, ready);\n", ""),), "order of the"),
+]
+
+
+def grade(name: str, change: str | Edits) -> Judgment:
+    lesson = read_lesson(LIBRARY / name.split("/")[0])
+    task = lesson.task(name.split("/")[1])
+    text = reference_solution(lesson, task)
+    if isinstance(change, str):
+        return grade_submission(lesson, task, MARKED_LINES.sub(lambda found: f"{change}\n", text), seed=7)
+    for before, after in change:
+        assert before in text
+        text = text.replace(before, after)
+    return grade_submission(lesson, task, text, seed=7)
+
+
+@pytest.mark.parametrize(("name", "change"), RIGHT)
+def test_right_programs_are_accepted(name: str, change: str | Edits) -> None:
+    judgment = grade(name, change)
+    assert judgment.accepted, judgment.sentences
+
+
+@pytest.mark.parametrize(("name", "change", "words"), WRONG)
+def test_wrong_programs_are_rejected(name: str, change: str | Edits, words: str) -> None:
+    judgment = grade(name, change)
+    assert not judgment.accepted
+    assert words in judgment.verdict.words
+
+
+PROGRAM_HEAD = """+++
+title = "Adding"
+order = 1
+minutes = 5
+
+[kernels.add]
+file = "add.cu"
+program = true
+arguments = { n = "n", a = "in n", c = "out n" }
+expects = { c = "a" }
++++
+
+"""
+
+
+def grade_add(folder: Path, text: str) -> Judgment:
+    lesson = read_lesson(folder)
+    return grade_submission(lesson, lesson.task("add"), text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "task", "message"),
+    [
+        ("program = true", 'program = true\ngrid = "n"', TASK, "A program launches its kernels itself: remove grid."),
+        ('expects = { c = "a" }', "", TASK, "A program needs expects"),
+        ("program = true", 'program = true\ntype = "half"', TASK, "'half' is not a type; available: float, int."),
+        ("program = true", 'program = true\nstatus = "m"', TASK, "unknown name 'm'"),
+        ("", "", f"{TASK}limits = {{ sectors = 9 }}\n", "whole program has no limits"),
+        ("", "", '[show]\nkernel = "add"\nn = 4\n', "A scene shows a kernel, not a whole program."),
+    ],
+)
+def test_errors_of_authors_name_the_reason(tmp_path: Path, before: str, after: str, task: str, message: str) -> None:
+    text = """int main() {
+    // gap: everything
+    return 0;
+    // end
+}
+"""
+    write_lesson(tmp_path, task, head=PROGRAM_HEAD.replace(before, after) if before else PROGRAM_HEAD, kernel=text)
+    with pytest.raises(InputError, match=re.escape(message)):
+        grade_add(tmp_path, text)
