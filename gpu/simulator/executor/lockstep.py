@@ -20,7 +20,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.barriers import pass_barrier
 from gpu.simulator.executor.expressions import ExpressionCompiler
 from gpu.simulator.executor.operation_counter import OperationCounter
-from gpu.simulator.executor.state.batches import reads_strongly
+from gpu.simulator.executor.state.batches import find_reachable_functions, reads_strongly
 from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Executable
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory, SharedMemory
 from gpu.simulator.executor.state.observer import IssuedStep
@@ -107,7 +107,8 @@ class LockstepCompiler:
     def compile_body(self, function: ir.Function, *, is_kernel: bool) -> Executable:
         """Compile the body of a kernel or of another function."""
         self._operation_counter.analyze_kernel(function)
-        self._value_uses.analyze_function(function, is_kernel=is_kernel)
+        if is_kernel:
+            self._value_uses.analyze_kernel(find_reachable_functions(function))
         return self.values.body(function, self.compile_statement(function.body))
 
     def compile_statement(self, statement: ir.Statement) -> Executable:

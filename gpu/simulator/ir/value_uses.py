@@ -6,11 +6,14 @@ nothing makes it wait.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 from gpu.simulator.ir import nodes as ir
 from gpu.simulator.ir.walking import Visitor
+from gpu.simulator.types import Pointer
 
 
 class ValueUse(IntEnum):
@@ -25,48 +28,74 @@ class ValueUse(IntEnum):
 
 
 class ValueUses:
-    """Determines the uses of strong reads, function by function. Reads of unknown functions decide branches."""
+    """Determines the uses of the strong reads of kernels. Reads of unknown functions decide branches."""
 
     def __init__(self) -> None:
         self._uses: dict[int, ValueUse] = {}
-        self._functions: list[ir.Function] = []
+        self._kernels: list[ir.Function] = []
 
-    def analyze_function(self, function: ir.Function, *, is_kernel: bool) -> None:
-        """Determine the uses of the strong reads in a function."""
-        self._functions.append(function)  # keeps the nodes alive, whose identities are the keys
-        self._uses |= _FunctionUses(function, is_kernel=is_kernel).find_uses()
+    def analyze_kernel(self, functions: Sequence[ir.Function]) -> None:
+        """Determine the uses of the strong reads in a kernel and the functions that it calls; the kernel is first."""
+        self._kernels.append(functions[0])  # keeps the nodes alive, whose identities are the keys
+        self._uses |= _KernelUses(functions).find_uses()
 
     def find_use(self, place: ir.Element) -> ValueUse:
         """Return the use of the value that is read at a place."""
         return self._uses.get(id(place), ValueUse.BRANCH)
 
 
-class _FunctionUses(Visitor):
-    """Follows the values of strong reads through a function's variables. `use` is the use of an expression's value."""
+@dataclass
+class _FunctionUses:
+    """What the values of a function decide, in all of its calls together.
 
-    def __init__(self, function: ir.Function, *, is_kernel: bool) -> None:
-        self._function = function
-        self._parameter_count = len(function.parameters) if is_kernel else 0
+    Parameters
+    ----------
+    result : ValueUse
+        The use of the value that it returns.
+    slots : dict of int to ValueUse
+        The uses of its variables; a parameter's is that of the argument.
+    other_pointers : set of int
+        Its variables that may point to other memory than global memory.
+    """
+
+    result: ValueUse = ValueUse.DATA
+    slots: dict[int, ValueUse] = field(default_factory=dict)
+    other_pointers: set[int] = field(default_factory=set)
+
+
+class _KernelUses(Visitor):
+    """Follows the values of strong reads through the variables, arguments and results of a kernel's functions.
+
+    `use` is the use of an expression's value.
+    """
+
+    def __init__(self, functions: Sequence[ir.Function]) -> None:
+        self._functions = functions
         self._uses: dict[int, ValueUse] = {}
-        self._slot_uses: dict[int, ValueUse] = {}
+        self._of_function = {id(function): _FunctionUses() for function in functions}
+        for function in functions:
+            self._of_function[id(function)].other_pointers |= {shared.slot for shared in function.shared}
         self._loops = 0
+        self._has_changed = True
 
     def find_uses(self) -> dict[int, ValueUse]:
         """Return the use of each strong read, by the identity of its place."""
-        # A variable's use depends on statements that may come before or after its assignment.
-        while True:
-            before = dict(self._slot_uses)
-            self._statement(self._function.body)
-            if self._slot_uses == before:
-                return self._uses
+        # A variable's use depends on statements that may come before or after its assignment, and on other functions.
+        while self._has_changed:
+            self._has_changed = False
+            for function in self._functions:
+                self._current = self._of_function[id(function)]
+                self._statement(function.body)
+        return self._uses
 
     def _statement(self, statement: ir.Statement | None) -> None:
         match statement:
             case ir.Evaluate(expression):
                 self.visit(expression, ValueUse.DATA)
             case ir.Declare(slot, _, value) if value is not None:
-                self.visit(value, self._use_of_slot(slot))
-            case ir.DeclareMemory(_, _, values):
+                self._assign(self._current, slot, value, ValueUse.DATA)
+            case ir.DeclareMemory(slot, _, values):
+                self._note_other_pointer(self._current, slot)
                 for _, value in values:
                     self.visit(value, ValueUse.BRANCH)
             case ir.Block(statements):
@@ -90,13 +119,52 @@ class _FunctionUses(Visitor):
                 for section in sections:
                     self._statement(section.body)
             case ir.Return(value) if value is not None:
-                self.visit(value, ValueUse.BRANCH)
+                self.visit(value, self._current.result)
 
-    def _use_of_slot(self, slot: int) -> ValueUse:
-        return self._slot_uses.get(slot, ValueUse.DATA)
+    def _assign(self, owner: _FunctionUses, slot: int, value: ir.Expression, use: ValueUse) -> None:
+        """Visit a value that a variable of a function receives; `use` is another use of it."""
+        self.visit(value, max(use, owner.slots.get(slot, ValueUse.DATA)))
+        if isinstance(value.type, Pointer) and not self._is_global(value):
+            self._note_other_pointer(owner, slot)
+
+    def _note_other_pointer(self, owner: _FunctionUses, slot: int) -> None:
+        if slot not in owner.other_pointers:
+            owner.other_pointers.add(slot)
+            self._has_changed = True
+
+    def _raise_slot(self, slot: int, use: ValueUse) -> ValueUse:
+        """Raise the use of a variable, and return it."""
+        known = self._current.slots.get(slot, ValueUse.DATA)
+        if use > known:
+            self._current.slots[slot] = use
+            self._has_changed = True
+        return max(use, known)
+
+    def _raise_result(self, function: ir.Function, use: ValueUse) -> None:
+        called = self._of_function.get(id(function))
+        if called is not None and use > called.result:
+            called.result = use
+            self._has_changed = True
 
     def visit_local(self, node: ir.Local, use: ValueUse) -> None:
-        self._slot_uses[node.slot] = max(use, self._use_of_slot(node.slot))
+        self._raise_slot(node.slot, use)
+
+    def visit_call(self, node: ir.Call, use: ValueUse) -> None:
+        called = self._of_function.get(id(node.function))
+        if called is None:
+            self.visit_other(node, use)
+            return
+        self._raise_result(node.function, use)
+        for slot, argument in enumerate(node.arguments):
+            self._assign(called, slot, argument, ValueUse.DATA)
+
+    def visit_indirect_call(self, node: ir.IndirectCall, use: ValueUse) -> None:
+        for function in node.functions.values():
+            self._raise_result(function, max(use, ValueUse.BRANCH))
+            called = self._of_function.get(id(function))
+            for slot in range(len(function.parameters)) if called is not None else ():
+                self._note_other_pointer(called, slot)
+        self.visit_other(node, use)
 
     def visit_unary(self, node: ir.Unary, use: ValueUse) -> None:
         self.visit(node.operand, use)
@@ -135,15 +203,14 @@ class _FunctionUses(Visitor):
 
     def visit_assign(self, node: ir.Assign, use: ValueUse) -> None:
         if isinstance(node.place, ir.Local):
-            self.visit(node.value, max(use, self._use_of_slot(node.place.slot)))
+            self._assign(self._current, node.place.slot, node.value, use)
         else:
             self._address(node.place)
             self.visit(node.value, max(use, self._use_in_memory(node.place)))
 
     def visit_update(self, node: ir.Update, use: ValueUse) -> None:
         if isinstance(node.place, ir.Local):
-            use = max(use, self._use_of_slot(node.place.slot))
-            self._slot_uses[node.place.slot] = use
+            use = self._raise_slot(node.place.slot, use)
         else:
             use = max(use, self._use_in_memory(node.place))
             self._read(node.place, use)
@@ -167,13 +234,15 @@ class _FunctionUses(Visitor):
 
     def _use_in_memory(self, place: ir.Element) -> ValueUse:
         """Return the use of a value stored at a place: in global memory, it is data."""
-        pointer = place.pointer
+        return ValueUse.DATA if self._is_global(place.pointer) else ValueUse.BRANCH
+
+    def _is_global(self, pointer: ir.Expression) -> bool:
+        """Return whether an expression, if it is a pointer, points to global memory."""
         while isinstance(pointer, ir.Offset | ir.Member | ir.Cast):
             pointer = pointer.operand if isinstance(pointer, ir.Cast) else pointer.pointer
-        is_global = isinstance(pointer, ir.Global) or (
-            isinstance(pointer, ir.Local) and pointer.slot < self._parameter_count
+        return isinstance(pointer, ir.Global) or (
+            isinstance(pointer, ir.Local) and pointer.slot not in self._current.other_pointers
         )
-        return ValueUse.DATA if is_global else ValueUse.BRANCH
 
 
 def _leaves_loop(statement: ir.Statement | None) -> bool:

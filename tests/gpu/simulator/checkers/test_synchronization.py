@@ -503,6 +503,43 @@ def test_one_block_folds(before: str, which: int, after: str, cause: str) -> Non
     check(Program(FOLD.format(before=before, which=which, after=after), cause, 6, 64))
 
 
+FOLD_IN_FUNCTIONS = """
+__device__ int load(volatile int *p) {{ return *p; }}
+__device__ void store_sum(int *sums, int at, int sum) {{ sums[at] = sum; }}
+template <int step> __device__ void fold(volatile int *parts, int *counter, int *sums) {{
+    __shared__ bool last;
+    int t = threadIdx.x;
+    if (t == 0) {{ parts[blockIdx.x] = t; {fence} last = atomicAdd(counter, 1) == gridDim.x - 1; }}
+    __syncthreads();
+    if (last) {{
+        int sum = 0;
+        for (int k = t; k < gridDim.x; k += step) sum += load(parts + k);
+        store_sum(sums, t, sum);
+    }}
+}}"""
+
+
+@pytest.mark.parametrize(("fence", "cause"), [(FENCE, ""), (FENCE_BLOCK, NARROW_RELEASE_FENCE)])
+def test_a_function_folds_volatile_data_that_other_functions_load_and_store(fence: str, cause: str) -> None:
+    check(Program("fold<64>(data, flag, out);", cause, 6, 64, head=FOLD_IN_FUNCTIONS.format(fence=fence)))
+
+
+WAIT_IN_FUNCTIONS = """
+__device__ bool is_set(volatile int *p) { return *p != 0; }
+__device__ void wait(volatile int *p) { while (!is_set(p)) {} __threadfence_block(); }
+__device__ void ignore(volatile int *p) { is_set(p); __threadfence_block(); }"""
+
+
+@pytest.mark.parametrize(("function", "cause"), [("wait", ""), ("ignore", NO_CAUSE)])
+def test_a_flag_that_a_function_returns(function: str, cause: str) -> None:
+    body = (
+        "__shared__ int box; __shared__ volatile int full; if (t == 0) full = 0; __syncthreads(); "
+        "if (t == 0) { box = 5; __threadfence_block(); full = 1; }"
+        f"if (t == 32) {{ {function}(&full); out[0] = box; }}"
+    )
+    check(Program(body, cause, 1, 64, head=WAIT_IN_FUNCTIONS))
+
+
 GRID_BARRIER = """data[i] = i;
 {first}
 if (t == 0) {{ {before} atomicAdd(flag, 1); while (atomicAdd(flag, 0) < gridDim.x) {{}} {after} }}
