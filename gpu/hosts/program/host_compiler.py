@@ -18,7 +18,7 @@ from pathlib import Path
 from gpu.base import folders
 from gpu.base.errors import CompileError, EngineUnavailableError
 from gpu.base.paths import ROOT
-from gpu.hosts.program.host_text import rewrite_host_text
+from gpu.hosts.program.host_text import rewrite_host_text, separate_variables
 from gpu.simulator import disk
 
 HEADERS = ROOT / "gpu" / "hosts" / "program" / "headers"
@@ -104,7 +104,7 @@ def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -
         stand_in.parent.mkdir(parents=True, exist_ok=True)
         stand_in.write_text(f'#include "{header}"\n', "utf-8")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        texts = list(pool.map(partial(_preprocess_file, options, empty), range(len(files)), files))
+        texts = separate_variables(list(pool.map(partial(_preprocess_file, options, empty), range(len(files)), files)))
         objects = [folder / f"{number}.o" for number in range(len(files))]
         key = _cache_key(texts, files, options)
         entry = folders.cache_folder() / f"{key}.host"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpu.files.source_lexer import blank_comments_and_literals, find_closing_brackets, find_launches
@@ -36,6 +36,11 @@ _NO_PARAMETERS = re.compile(
     rb"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__align__|__attribute__|alignas|decltype|noexcept|explicit"
     rb"|__declspec|typeof|__typeof__|sizeof)\s*$"
 )
+_DEVICE_VARIABLE = re.compile(rb"__(?:device|constant|managed)__")
+_DEFINITION = b"/*lockstep defines %s*/"
+"""Precedes a declaration in a rewritten text, for each device variable that it defines with external linkage."""
+_DEFINITION_NAME = re.compile(rb"/\*lockstep defines (\w+)\*/")
+_DEFINITIONS = re.compile(rb"(?:/\*lockstep defines \w+\*/)+")
 _DEVICE_LAMBDA = re.compile(rb"\]\s*(?P<words>(?:__(?:host|device|forceinline|noinline)__\s*)+)")
 _LAMBDA_BODY = re.compile(rb"[\w\s:<>,*&\-]*\{")
 _FUNCTOR = re.compile(rb"\boperator\s*\(\s*\)\s*\(")
@@ -256,6 +261,7 @@ class _Rewriter:
             if match[0] == b"{" and re.search(rb"\b(?:class|struct|union|enum|namespace)\b", words):
                 return match.end() - 1
             end = self._find_variable_end(offset)
+            words = self._remove_extern(head, words, start)
             self._register_variables(words[head - start :], code[head:end], end, in_class)
             return end + 1
         if match[0] == b";" and parameters is None:
@@ -340,21 +346,53 @@ class _Rewriter:
             pieces.append((first, end))
         return pieces
 
+    def _remove_extern(self, head: int, words: bytes, start: int) -> bytes:
+        """Remove `extern` from a device variable with an initializer, which it defines; return the words without it."""
+        match = re.search(rb"\bextern\b", words[head - start :])
+        if match is None or not _DEVICE_VARIABLE.search(words):
+            return words
+        first, last = head + match.start(), head + match.end()
+        if self._text[last : last + 8].lstrip().startswith(b'"'):
+            return words
+        self._edits.add(first, last, b"")
+        return words[: first - start] + b" " * len(b"extern") + words[last - start :]
+
     def _register_variables(self, head: bytes, declaration: bytes, end: int, in_class: bool) -> None:
         """Register a declaration's device variables by name when the program starts."""
         if in_class or re.search(rb"\b(?:extern|typedef|using|friend)\b", head) or b"__shared__" in head:
             return
-        if re.search(rb"\btemplate\b", head) or not re.search(rb"__(?:device|constant|managed)__", head):
+        if re.search(rb"\btemplate\b", head) or not _DEVICE_VARIABLE.search(head):
             return
         managed = b"true" if b"__managed__" in head else b"false"
         text = b""
+        names: list[bytes] = []
         for first, last in self._split(end - len(declaration), end):
             name = _declared_name(self._code[first:last])
             if name is not None:
+                names.append(name)
                 text += b' static ::lockstep_host::Variable __lockstep_of_%s(%d, "%s", &reinterpret_cast<const volatile char&>(%s), sizeof(%s), %s);' % (  # noqa: E501
                     name, self._unit, name, name, name, managed,
                 )  # fmt: skip
         self._edits.add(end + 1, end + 1, text)
+        if not re.search(rb"\bstatic\b", head):
+            start = end - len(declaration.lstrip())
+            self._edits.add(start, start, b"".join(_DEFINITION % name for name in names))
+
+
+def separate_variables(texts: Sequence[bytes]) -> list[bytes]:
+    """Make device variables static that several rewritten texts of a program define.
+
+    Without relocatable device code, each file has its own copy.
+    """
+    names = [set(_DEFINITION_NAME.findall(text)) for text in texts]
+    counts = Counter(name for each in names for name in each)
+    return [
+        _DEFINITIONS.sub(
+            lambda match: b"static " if any(counts[name] > 1 for name in _DEFINITION_NAME.findall(match[0])) else b"",
+            text,
+        )
+        for text in texts
+    ]
 
 
 def _strip_templates(head: bytes) -> bytes:

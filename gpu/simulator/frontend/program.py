@@ -531,7 +531,7 @@ def _is_host(cursor: Cursor) -> bool:
 
 
 def _memory_space(cursor: Cursor) -> ir.VariableSpace | None:
-    if cursor.storage_class == StorageClass.EXTERN:
+    if cursor.storage_class == StorageClass.EXTERN and not cursor.is_definition:
         return None
     if cursor.type.canonical.spelling.startswith("texture<"):
         return "texture"

@@ -308,6 +308,35 @@ int main() {
     assert (ended.code, ended.stdout) == (0, "105 114 1\n"), ended.stderr
 
 
+def test_each_file_has_its_own_copy_of_a_variable_that_two_define(program):
+    ended = program(
+        """
+#include "shared.h"
+extern __device__ int counter = 10;
+__device__ int mine = 7;
+void run_other(int *values);
+__global__ void add(int *values) { values[threadIdx.x] = ++counter * 100 + table[threadIdx.x] + mine; }
+int main() {
+    int *values, host[4], set[2] = {1, 2}, read;
+    CHECK(cudaMalloc(&values, sizeof host));
+    CHECK(cudaMemcpyToSymbol(table, set, sizeof set));
+    add<<<1, 1>>>(values);
+    run_other(values + 2);
+    CHECK(cudaMemcpyFromSymbol(&read, counter, sizeof read));
+    CHECK(cudaMemcpy(host, values, sizeof host, cudaMemcpyDeviceToHost));
+    printf("%d %d %d\\n", host[0], host[2], read);
+}
+""",
+        beside={
+            "shared.h": "__constant__ int table[2];\n",
+            "other.cu": '#include "shared.h"\n__device__ volatile int counter = 20, unused;\n'
+            "__global__ void add_other(int *v) { counter = counter + 1; *v = counter * 100 + table[0]; }\n"
+            "void run_other(int *v) { add_other<<<1, 1>>>(v); }\n",
+        },
+    )
+    assert (ended.code, ended.stdout) == (0, "1108 2100 11\n"), ended.stderr
+
+
 def test_host_code_that_does_not_compile_is_told_with_its_line(program):
     ended = program("int main() { undeclared(); }\n")
     assert ended.code == 1
