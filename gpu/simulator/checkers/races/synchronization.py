@@ -45,10 +45,6 @@ class _Observation:
         The level of the read's scope.
     orders_strong : bool
         Whether it orders the thread's later strong accesses without a fence.
-    is_ticket : bool
-        Whether a barrier of the block replaces the fence: the last block to take a ticket reads what the others wrote
-        after a `__syncthreads()`, as in NVIDIA's sample threadFenceReduction. The memory model requires a fence there,
-        but no GPU has these values in its L1 cache. A thread that takes a lock or waits in a loop needs the fence.
     time : int
         The event of the read.
     is_acquired : bool
@@ -58,7 +54,6 @@ class _Observation:
     length: int
     level: int
     orders_strong: bool
-    is_ticket: bool
     time: int
     is_acquired: bool = False
 
@@ -143,8 +138,6 @@ class Synchronization:
         """Let all threads of some blocks know what each of them knows; `passed` has one bool per block."""
         for block, lanes in self._group_lanes(lambda lane: lane // self._threads_per_block).items():
             if passed[block]:
-                for lane in lanes:
-                    self._acquire_tickets(lane)
                 knowledge = self._of_block.setdefault(block, _Knowledge())
                 knowledge.add_all(self._of_lane.pop(lane) for lane in lanes)
         if self._fences:
@@ -271,14 +264,6 @@ class Synchronization:
                     self._acquire(own, lane, sequence, observation, min(level, observation.level))
                     if own is known and level >= observation.level:
                         own.observations[sequence] = replace(observation, is_acquired=True)
-
-    def _acquire_tickets(self, lane: int) -> None:
-        """Acquire what a lane has observed by taking tickets, when it passes a barrier."""
-        known = self._of_lane[lane]
-        for sequence, observation in list(known.observations.items()):
-            if observation.is_ticket and not observation.is_acquired:
-                self._acquire(known, lane, sequence, observation, observation.level)
-                known.observations[sequence] = replace(observation, is_acquired=True)
 
     def acquire(self, time: int, lanes: Array, scope: Scope = "device") -> None:
         """Acquire what lanes have observed, as a fence of a scope does."""
@@ -415,8 +400,7 @@ class Synchronization:
         if known is not None and is_known and (known.is_acquired or not acquires):
             return
         is_swap = site.op == "cas"
-        is_ticket = site.action == "atomic" and not is_swap and site.use == ValueUse.BRANCH and site.order == "relaxed"
-        observation = _Observation(sequence.length, level, orders_strong=not is_swap, is_ticket=is_ticket, time=time)
+        observation = _Observation(sequence.length, level, orders_strong=not is_swap, time=time)
         if acquires:
             self._acquire(knowledge, lane, sequence, observation, level)
             observation = replace(observation, is_acquired=True)

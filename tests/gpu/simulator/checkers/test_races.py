@@ -455,17 +455,18 @@ __global__ void f(const int *in, int *partial, int *out) {
 
 @pytest.mark.parametrize("grid", [2, 100, 2000])
 def test_the_last_block(grid: int) -> None:
-    def run(before: str, after: str = "") -> list[tuple[int, ...]]:
+    def run(before: str, after: str) -> list[tuple[int, ...]]:
         out = make_ints(1)
         arrays = np.ones(64 * grid, np.int32), make_ints(grid), out
         found = races(LAST_BLOCK, *arrays, grid=grid, block=64, defines={"BEFORE": before, "AFTER": after})
         assert out[0] == 64 * grid
         return finding_lines(found)
 
-    assert run("__threadfence()") == []
-    assert run("__threadfence_system()") == []
-    assert (13, 21) in run("")
-    assert (13, 21) in run("__threadfence_block()")
+    assert run("__threadfence()", "__threadfence()") == []
+    assert run("__threadfence_system()", "__threadfence()") == []
+    assert (13, 21) in run("", "")
+    assert (13, 21) in run("__threadfence()", "")
+    assert (13, 21) in run("__threadfence_block()", "__threadfence()")
     assert (13, 21) in run("", "__threadfence()")
 
 
@@ -479,7 +480,7 @@ __global__ void f(int *data, int *out) {
     BARRIER;
     if (threadIdx.x == 0) { __threadfence(); last = atomicAdd(&arrived, 1u) == gridDim.x - 1; }
     __syncthreads();
-    if (last) out[threadIdx.x] = data[threadIdx.x * 4 + threadIdx.x % 4];
+    if (last) { __threadfence(); out[threadIdx.x] = data[threadIdx.x * 4 + threadIdx.x % 4]; }
 }"""
     for sync, expected in (("__syncthreads()", []), ("", [(5, 9)]), ("__syncwarp()", [(5, 9)])):
         assert (
@@ -497,7 +498,7 @@ __global__ void f(unsigned int *sums, unsigned int *out) {
     BARRIER;
     if (threadIdx.x == 0) { FENCE; last = atomicInc(&arrived, gridDim.x - 1) == gridDim.x - 1; }
     __syncthreads();
-    if (last) { out[threadIdx.x] = sums[threadIdx.x]; sums[threadIdx.x] = 0; }
+    if (last) { __threadfence(); out[threadIdx.x] = sums[threadIdx.x]; sums[threadIdx.x] = 0; }
 }"""
 
     def run(barrier: str, fence: str) -> list[tuple[int, ...]]:
@@ -518,7 +519,7 @@ __global__ void f(int *data, int *out) {
     MEET;
     if (threadIdx.x == 5) last = atomicAdd(&arrived, 1u) == gridDim.x - 1;
     __syncthreads();
-    if (last && threadIdx.x == 9) { out[0] = data[0] + data[3]; arrived = 0; }
+    if (last && threadIdx.x == 9) { __threadfence(); out[0] = data[0] + data[3]; arrived = 0; }
 }"""
     assert races(source, make_ints(4), make_ints(1), grid=4, block=64, defines={"MEET": meet}) == []
     assert finding_lines(races(source, make_ints(4), make_ints(1), grid=4, block=64, defines={"MEET": ""})) == [(4, 8)]

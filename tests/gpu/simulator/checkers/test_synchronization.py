@@ -491,8 +491,8 @@ if (last) {{ {after} if (t < gridDim.x) out[t] = data[t]; if (t == 0) *flag = 0;
     ("before", "which", "after", "cause"),
     [
         (FENCE, 1, FENCE, ""),
-        # NVIDIA's sample threadFenceReduction has no fence here.
-        (FENCE, 1, "", ""),
+        (FENCE, 1, "", NO_ACQUIRE_FENCE),
+        (FENCE, 1, FENCE_BLOCK, "The fence after the read of the flag is of block scope"),
         ("", 1, FENCE, NO_CAUSE),
         (FENCE_BLOCK, 1, FENCE, NARROW_RELEASE_FENCE),
         (FENCE, 2, FENCE, NO_CAUSE),
@@ -501,6 +501,12 @@ if (last) {{ {after} if (t < gridDim.x) out[t] = data[t]; if (t == 0) *flag = 0;
 )
 def test_one_block_folds(before: str, which: int, after: str, cause: str) -> None:
     check(Program(FOLD.format(before=before, which=which, after=after), cause, 6, 64))
+
+
+def test_one_block_folds_volatile_data_without_a_fence() -> None:
+    """As in NVIDIA's sample threadFenceReduction."""
+    body = FOLD.format(before=FENCE, which=1, after="").replace("data[", "((volatile int *)data)[")
+    check(Program(body, "", 6, 64))
 
 
 FOLD_IN_FUNCTIONS = """
