@@ -59,7 +59,7 @@ class ClusterChecker(Checker):
             here = mask.bits.reshape(rows.shape).any(axis=1)
             rows[here] = rows[here].max(axis=1, keepdims=True)
 
-    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask, *, is_relaxed: bool) -> None:
         self._arrivals[mask.lanes] += 1
 
     def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:

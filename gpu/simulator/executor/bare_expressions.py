@@ -152,7 +152,7 @@ class BareExpressions(Visitor):
         )
 
     def visit_cluster_barrier(self, node: ir.ClusterBarrier) -> Evaluator:
-        return lambda frame, mask: pass_cluster_barrier(frame, mask, node.part, node.position)
+        return lambda frame, mask: pass_cluster_barrier(frame, mask, node)
 
     def visit_clock(self, node: ir.Clock) -> Evaluator:
         dtype = node.type.dtype

@@ -10,6 +10,7 @@ from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.executor.state.call_frame import CallFrame
 from gpu.simulator.executor.state.running_batch import RunningBatch
+from gpu.simulator.ir import nodes as ir
 
 
 class ClusterBarriers:
@@ -24,8 +25,8 @@ class ClusterBarriers:
         self._arrival_counts = np.zeros(geometry.lanes, np.int64)
         self._exited_lanes = ~geometry.thread_mask.bits
 
-    def arrive(self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
-        """Record the arrival of lanes; those of `exited` have exited.
+    def arrive(self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition, *, is_relaxed: bool) -> None:
+        """Record the arrival of lanes, which orders no accesses if it is relaxed; those of `exited` have exited.
 
         Raises
         ------
@@ -42,7 +43,7 @@ class ClusterBarriers:
         if self._batch.scheduler is not None:
             self._batch.scheduler.recheck_conditions()
         if self._batch.observer is not None:
-            self._batch.observer.cluster_arrives(self._batch, mask)
+            self._batch.observer.cluster_arrives(self._batch, mask, is_relaxed=is_relaxed)
 
     def wait(self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
         """Wait until all lanes that have not exited have arrived; those of `exited` have exited.
@@ -111,7 +112,7 @@ class ClusterBarriers:
         )
 
 
-def pass_cluster_barrier(frame: CallFrame, mask: LaneMask, part: str, position: SourcePosition) -> None:
+def pass_cluster_barrier(frame: CallFrame, mask: LaneMask, node: ir.ClusterBarrier) -> None:
     """Arrive at the cluster barrier, or wait there.
 
     Parameters
@@ -120,10 +121,8 @@ def pass_cluster_barrier(frame: CallFrame, mask: LaneMask, part: str, position: 
         The running call.
     mask : LaneMask
         The lanes that execute the operation.
-    part : {"arrive", "wait"}
+    node : ir.ClusterBarrier
         The operation.
-    position : SourcePosition
-        Its position.
 
     Raises
     ------
@@ -136,7 +135,7 @@ def pass_cluster_barrier(frame: CallFrame, mask: LaneMask, part: str, position: 
     if batch.cluster_barriers is None:
         batch.cluster_barriers = ClusterBarriers(batch)
     barriers: ClusterBarriers = batch.cluster_barriers
-    if part == "arrive":
-        barriers.arrive(exited, mask, position)
+    if node.part == "arrive":
+        barriers.arrive(exited, mask, node.position, is_relaxed=node.is_relaxed)
     else:
-        barriers.wait(exited, mask, position)
+        barriers.wait(exited, mask, node.position)

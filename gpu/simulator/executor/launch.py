@@ -377,7 +377,7 @@ class SimulatedKernel:
     def _run_trial(self, launch: _GridLaunch, observer: Observer) -> None:
         """Run the first blocks in other schedules, and undo what they do: more of them if they wait for later ones."""
         functions = find_reachable_functions(self._function)
-        is_alone = not (self._syncs_grid or self._has_phases or self._function.cluster)
+        is_alone = not (self._syncs_grid or self._function.cluster)
         is_ordered = self._may_wait and any(map(has_fences, functions))
         if not (is_ordered and is_alone) or any(map(has_launches, functions)):
             return

@@ -482,11 +482,15 @@ class NamedBarrier:
 
 @dataclass(frozen=True)
 class ClusterBarrier:
-    """A barrier of all threads of a cluster: each thread arrives, and later waits for the others."""
+    """A barrier of all threads of a cluster: each thread arrives, and later waits for the others.
+
+    A relaxed arrival orders no accesses.
+    """
 
     type: Type
     part: Literal["arrive", "wait"]
     position: SourcePosition
+    is_relaxed: bool = False
 
 
 @dataclass(frozen=True)

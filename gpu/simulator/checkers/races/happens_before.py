@@ -93,10 +93,10 @@ class _ClusterTimes:
         # For the last three barriers: no lane is more than one ahead of another.
         self._times = np.full((3, lanes), _FIRST, np.int64)
 
-    def arrive(self, time: int, lanes: Array) -> None:
-        """Record an arrival of lanes."""
+    def arrive(self, times: int | Array, lanes: Array) -> None:
+        """Record an arrival of lanes; their events before a time, one for all or one per lane, become ordered."""
         self.arrival_counts[lanes] += 1
-        self._times[self.arrival_counts[lanes] % 3, lanes] = time
+        self._times[self.arrival_counts[lanes] % 3, lanes] = times
 
     def find_times(self, lane: int, others: Array) -> Array:
         """Return the times up to which events of `others` happen before the current point of a lane."""
@@ -165,11 +165,13 @@ class HappensBefore:
             clocks[passed] = clocks[passed].max(axis=1, keepdims=True)
         return passed
 
-    def cluster_arrives(self, time: int, mask: LaneMask) -> None:
-        """Record an arrival of lanes at their clusters' barriers."""
+    def cluster_arrives(self, time: int, mask: LaneMask, *, is_relaxed: bool) -> None:
+        """Record an arrival of lanes at their clusters' barriers; a relaxed one orders what a fence precedes."""
         self.has_warp_times = True
         if self._cluster_times is not None:
-            self._cluster_times.arrive(time, mask.lanes)
+            lanes = mask.lanes
+            times = self.synchronization.find_fence_times(lanes, "cluster") if is_relaxed else time
+            self._cluster_times.arrive(times, lanes)
 
     def cluster_passes(self, mask: LaneMask) -> None:
         """Record that lanes pass their clusters' barriers."""

@@ -206,15 +206,17 @@ class RaceChecker(Checker):
             if memory in self._shadows:
                 self._shadows[memory].clear_blocks(passed)
 
-    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
-        self._order.cluster_arrives(self._time, mask)
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask, *, is_relaxed: bool) -> None:
+        self._order.cluster_arrives(self._time, mask, is_relaxed=is_relaxed)
 
     def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
         self._order.cluster_passes(mask)
 
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
         function, _, order = name.partition(".")
-        if function in _FENCE_SCOPES:
+        if name == "fence.mbarrier_init":  # orders initializations of mbarriers; treated as a fence of all accesses
+            self._order.fence(self._time, mask, "cluster", "release")
+        elif function in _FENCE_SCOPES:
             self._order.fence(self._time, mask, _FENCE_SCOPES[function], order)
 
     def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:

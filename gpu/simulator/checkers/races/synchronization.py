@@ -251,6 +251,13 @@ class Synchronization:
             for fences in self._fences[: level + 1]:
                 fences.clocks[lane], fences.cluster_times[lane] = clocks, times
 
+    def find_fence_times(self, lanes: Array, scope: Scope) -> Array:
+        """Return the time of the last fence of each lane with at least a scope; 0 if there was none."""
+        times: Array = (
+            self._fences[SCOPE_LEVELS[scope]].times[lanes] if self._fences else np.zeros(lanes.size, np.int64)
+        )
+        return times
+
     def _acquire_observations(self, lanes: Array, level: int) -> None:
         """Acquire what lanes have observed."""
         if not (self._of_lane or self._of_block):

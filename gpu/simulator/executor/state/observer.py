@@ -276,8 +276,8 @@ class Observer:
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         """Handle a barrier that the lanes of `mask`, as whole blocks, have passed."""
 
-    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
-        """Handle lanes that arrive at the cluster barrier."""
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask, *, is_relaxed: bool) -> None:
+        """Handle lanes that arrive at the cluster barrier; a relaxed arrival orders no accesses."""
 
     def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
         """Handle lanes that pass the cluster barrier: all other lanes of the cluster have arrived or exited."""
@@ -422,9 +422,9 @@ class Observers(Observer):
         for observer in self._observers:
             observer.barrier(batch, position, mask)
 
-    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask, *, is_relaxed: bool) -> None:
         for observer in self._observers:
-            observer.cluster_arrives(batch, mask)
+            observer.cluster_arrives(batch, mask, is_relaxed=is_relaxed)
 
     def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
         for observer in self._observers:

@@ -901,10 +901,10 @@ class _Assembly:
 
     def _do_barrier(self, instruction: parsing.Instruction) -> None:
         match instruction.suffixes:
-            case ("cluster", "arrive" | "wait" as part, *_):
-                self.statements.append(
-                    self._evaluate(build_cluster_barrier(self.lower, part, get_reported_position(self.cursor)))
-                )
+            case ("cluster", "arrive" | "wait" as part, *modifiers):
+                position, is_relaxed = get_reported_position(self.cursor), "relaxed" in modifiers
+                barrier = build_cluster_barrier(self.lower, part, position, is_relaxed=is_relaxed)
+                self.statements.append(self._evaluate(barrier))
             case _:
                 self._do_bar(instruction)
 

@@ -100,10 +100,12 @@ def _find_family(call: _Call) -> _LowerCall | None:
     return None
 
 
-def build_cluster_barrier(lower: Lowering, part: Literal["arrive", "wait"], position: SourcePosition) -> ir.Expression:
+def build_cluster_barrier(
+    lower: Lowering, part: Literal["arrive", "wait"], position: SourcePosition, *, is_relaxed: bool = False
+) -> ir.Expression:
     """Return an arrival at the cluster's barrier, or the wait at it."""
     lower.scope.function.syncs_cluster = True
-    return ir.ClusterBarrier(VOID, part, position)
+    return ir.ClusterBarrier(VOID, part, position, is_relaxed)
 
 
 def build_phase_operation(

@@ -1296,4 +1296,87 @@ __global__ void k(const int *in, int *out) {
         "All lanes of the warp meet at the __syncwarp of their branch.",
         "Each mask names the lanes of one branch, so the branches are not ordered.",
     ),
+    KernelPair(
+        "exchange by a cluster barrier in two parts",
+        "exchange by a relaxed arrival at a cluster barrier",
+        2,
+        64,
+        ("arange:64", "zeros:128"),
+        """
+#include <cooperative_groups.h>
+__global__ void __cluster_dims__(2, 1, 1) k(const int *in, int *out) {
+    __shared__ int s[64];
+    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    int t = threadIdx.x;
+    s[t] = in[t];
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    out[blockIdx.x * 64 + t] = cluster.map_shared_rank(s, cluster.block_rank() ^ 1)[63 - t];
+    cluster.sync();
+}
+""",
+        (("arrive.release", "arrive.relaxed"),),
+        ("race",),
+        "The arrival releases the thread's writes, and the wait acquires those of all threads of the cluster.",
+        "A relaxed arrival orders nothing.",
+    ),
+    KernelPair(
+        "mbarriers of a cluster, initialized before a fence and a relaxed arrival",
+        "mbarriers of a cluster, initialized without a fence",
+        2,
+        32,
+        ("arange:32", "zeros:64"),
+        """
+#include <cooperative_groups.h>
+__global__ void __cluster_dims__(2, 1, 1) k(const int *in, int *out) {
+    __shared__ unsigned long long barrier;
+    __shared__ int s[32];
+    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    unsigned t = threadIdx.x, own = (unsigned)__cvta_generic_to_shared(&barrier), other, done = 0;
+    if (t == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" :: "r"(own) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"(own), "r"(cluster.block_rank() ^ 1));
+    cluster.map_shared_rank(s, cluster.block_rank() ^ 1)[t] = in[t];
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(other) : "memory");
+    while (!done)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0; "
+                     "selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(own) : "memory");
+    out[blockIdx.x * 32 + t] = s[31 - t];
+    cluster.sync();
+}
+""",
+        (('        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");\n', ""),),
+        ("race",),
+        "The fence orders the initialization before the arrival, which itself orders nothing.",
+        "Nothing orders the initialization before the other block's arrival at the mbarrier.",
+    ),
+    KernelPair(
+        "latch of two warps",
+        "latch that waits for one of two warps",
+        1,
+        64,
+        ("arange:64", "zeros:64"),
+        _ATOMIC
+        + """
+__global__ void k(const int *in, int *out) {
+    __shared__ int s[64], arrived;
+    int t = threadIdx.x;
+    if (t == 0) arrived = 0;
+    __syncthreads();
+    s[t] = in[t];
+    __syncwarp();
+    if (t % 32 == 0) Block(arrived).fetch_add(1, release);
+    while (Block(arrived).load(acquire) < 2) {}
+    out[t] = s[63 - t];
+}
+""",
+        (("< 2", "< 1"),),
+        ("race",),
+        "A thread reads after both warps have arrived.",
+        "A warp that arrives alone does not wait for the other one, whose values it reads.",
+    ),
 )

@@ -22,6 +22,7 @@ def test_a_wrong_kernel_has_a_finding(pair: KernelPair) -> None:
 # Of the wrong twins, an endless loop costs its whole time limit, and trials find the others without a recording.
 _NOT_RECORDED = {
     "first wait for parity 1",
+    "latch that waits for one of two warps",
     "barrier object that a warp leaves without notice",
     "sequence lock over plain data",
     "sum of values that waits for one of two additions",
