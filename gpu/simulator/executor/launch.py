@@ -498,7 +498,6 @@ class SimulatedKernel:
             f"wait for one of the other {remaining - most:,} blocks, which the simulator does not run at once.",
             position=starved.position,
             advice=f"Check the condition that ends the loop, with a grid of at most {most:,} blocks.",
-            kind="endless",
             thread=thread,
         )
 
