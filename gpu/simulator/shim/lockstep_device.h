@@ -20,6 +20,7 @@
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
 #define __align__(bytes) __attribute__((aligned(bytes)))
+#define alignaS _Alignas // the parser replaces alignas by it where clang allows no alignas
 #define __restrict __restrict__
 #define __CUDACC__ 1
 #define __NVCC__ 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -219,6 +219,10 @@ def _parse_text(
             for name, places in words.items():
                 files[name], edits[name] = insert_keywords(_read_text(name, files), places)
             continue
+        if aligned := _find_refused_alignments(diagnostics, files):
+            for name, places in aligned.items():
+                files[name] = _replace_alignments(_read_text(name, files), places)
+            continue
         launching = {
             str(error.location.file) for error in diagnostics if is_child_launch(error.spelling)
         } - edits.keys()
@@ -245,6 +249,28 @@ def _missing_template_keywords(
             if keyword_offset is not None:
                 offsets.setdefault(name, set()).add(keyword_offset)
     return offsets
+
+
+def _find_refused_alignments(diagnostics: Sequence[cindex.Diagnostic], files: Mapping[str, str]) -> dict[str, set[int]]:
+    """Return the offsets, by file, of each `alignas` after a keyword such as `__shared__`, which nvcc accepts."""
+    offsets: dict[str, set[int]] = {}
+    for error in diagnostics:
+        if error.spelling == "an attribute list cannot appear here" and error.location.file is not None:
+            name, offset = str(error.location.file), int(error.location.offset)
+            if _read_text(name, files).encode().startswith(_ALIGNMENT, offset):
+                offsets.setdefault(name, set()).add(offset)
+    return offsets
+
+
+_ALIGNMENT, _ACCEPTED_ALIGNMENT = b"alignas", b"alignaS"
+"""The keyword, and the shim's macro of equal length for C's `_Alignas`, which clang accepts after other specifiers."""
+
+
+def _replace_alignments(text: str, offsets: Collection[int]) -> str:
+    code = bytearray(text.encode())
+    for offset in offsets:
+        code[offset : offset + len(_ALIGNMENT)] = _ACCEPTED_ALIGNMENT
+    return code.decode()
 
 
 def _read_text(name: str, files: Mapping[str, str]) -> str:

@@ -341,6 +341,24 @@ def test_qualifiers_and_attributes_change_nothing() -> None:
     assert out.tolist() == [11, 12, 13, 14]
 
 
+def test_alignas_after_other_specifiers() -> None:
+    """clang allows alignas only before them, nvcc also after them."""
+    source = """
+    struct alignas(16) Four { int a[4]; };
+    __device__ alignas(double) int first;
+    __global__ void f(int *out) {
+        __shared__ alignas(128) int s[4]; static __shared__ alignas(Four) char t[3];
+        extern __shared__ alignas(16) int e[];
+        alignas(32) int mine[2] = {1, 2};
+        s[0] = alignof(Four); t[0] = 2; first = mine[1];
+        out[0] = s[0] + t[0] + first; out[1] = (size_t)s % 128 + (size_t)t % 16; out[2] = not_declared;
+    }"""
+    with pytest.raises(CompileError, match=r":9:91: .*not_declared"):
+        build(source)
+    out = run_kernel(source.replace("not_declared", "3"), "f", np.zeros(3, np.int32), block=1, shared_bytes=16)[0]
+    assert out.tolist() == [20, 0, 3]
+
+
 def test_modules_of_one_text_share_nothing() -> None:
     source = "__device__ int calls; __global__ void f(int *a) { a[0] = ++calls; }"
     first, second = build(source), build(source)
