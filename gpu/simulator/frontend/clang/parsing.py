@@ -255,13 +255,14 @@ def _find_refused_alignments(diagnostics: Sequence[cindex.Diagnostic], files: Ma
     """Return the offsets, by file, of each `alignas` after a keyword such as `__shared__`, which nvcc accepts."""
     offsets: dict[str, set[int]] = {}
     for error in diagnostics:
-        if error.spelling == "an attribute list cannot appear here" and error.location.file is not None:
+        if error.spelling in _REFUSED_ALIGNMENTS and error.location.file is not None:
             name, offset = str(error.location.file), int(error.location.offset)
             if _read_text(name, files).encode().startswith(_ALIGNMENT, offset):
                 offsets.setdefault(name, set()).add(offset)
     return offsets
 
 
+_REFUSED_ALIGNMENTS = ("an attribute list cannot appear here", "'alignas' attribute cannot be applied to types")
 _ALIGNMENT, _ACCEPTED_ALIGNMENT = b"alignas", b"alignaS"
 """The keyword, and the shim's macro of equal length for C's `_Alignas`, which clang accepts after other specifiers."""
 

@@ -1379,4 +1379,97 @@ __global__ void k(const int *in, int *out) {
         "A thread reads after both warps have arrived.",
         "A warp that arrives alone does not wait for the other one, whose values it reads.",
     ),
+    KernelPair(
+        "cuda::latch that all threads wait for",
+        "cuda::latch that threads only count down",
+        1,
+        96,
+        ("arange:96", "zeros:96"),
+        """
+#include <cuda/latch>
+using Latch = cuda::latch<cuda::thread_scope_block>;
+__global__ void k(const int *in, int *out) {
+    __shared__ alignas(Latch) unsigned char place[sizeof(Latch)];
+    __shared__ int s[96];
+    int t = threadIdx.x;
+    Latch *latch = t == 0 ? new (place) Latch(96) : (Latch *)place;
+    __syncthreads();
+    s[t] = in[t];
+    latch->arrive_and_wait();
+    out[t] = s[95 - t];
+}
+""",
+        (("arrive_and_wait()", "count_down()"),),
+        ("race",),
+        "A thread reads after all threads have counted down with release order.",
+        "A thread that does not wait may read before the others have written.",
+    ),
+    KernelPair(
+        "cuda::counting_semaphore for one warp at a time",
+        "cuda::counting_semaphore for two warps at a time",
+        1,
+        128,
+        ("arange:128", "zeros:1"),
+        """
+#include <cuda/semaphore>
+using Semaphore = cuda::counting_semaphore<cuda::thread_scope_block, 4>;
+__global__ void k(const int *in, int *out) {
+    __shared__ alignas(Semaphore) unsigned char place[sizeof(Semaphore)];
+    __shared__ int sum;
+    if (threadIdx.x == 0) {
+        new (place) Semaphore(1);
+        sum = 0;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        Semaphore *semaphore = (Semaphore *)place;
+        semaphore->acquire();
+        sum += in[threadIdx.x];
+        semaphore->release();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) *out = sum;
+}
+""",
+        (("Semaphore(1)", "Semaphore(2)"),),
+        ("race",),
+        "The semaphore admits one warp at a time, and orders its accesses after those of the warp before.",
+        "The semaphore admits two warps at a time, which both change the sum.",
+    ),
+    KernelPair(
+        "bulk copies by cuda::ptx",
+        "bulk copies by cuda::ptx, first phase waited for again",
+        1,
+        64,
+        ("arange:192", "zeros:192"),
+        """
+#include <cuda/ptx>
+namespace ptx = cuda::ptx;
+__global__ void k(const int *in, int *out) {
+    __shared__ alignas(16) int s[3][64];
+    __shared__ alignas(8) uint64_t barrier;
+    int t = threadIdx.x;
+    if (t == 0) {
+        ptx::mbarrier_init(&barrier, blockDim.x);
+        ptx::fence_proxy_async(ptx::space_shared);
+    }
+    __syncthreads();
+    for (int i = 0; i < 3; ++i) {
+        if (t == 0) {
+            ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, s[i], in + 64 * i, 256, &barrier);
+            ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, &barrier, 256);
+        } else {
+            ptx::mbarrier_arrive(&barrier);
+        }
+        while (!ptx::mbarrier_try_wait_parity(ptx::sem_acquire, ptx::scope_cta, &barrier, i % 2)) {}
+        out[64 * i + t] = s[i][63 - t];
+        __syncthreads();
+    }
+}
+""",
+        (("i % 2", "0"),),
+        ("race", "uninitialized"),
+        "Each round waits for its own phase, which the copy completes.",
+        "The second round waits for the phase of the first one, so its copy may still run.",
+    ),
 )

@@ -21,6 +21,7 @@ def test_a_wrong_kernel_has_a_finding(pair: KernelPair) -> None:
 
 # Of the wrong twins, an endless loop costs its whole time limit, and trials find the others without a recording.
 _NOT_RECORDED = {
+    "cuda::counting_semaphore for two warps at a time",
     "first wait for parity 1",
     "latch that waits for one of two warps",
     "barrier object that a warp leaves without notice",

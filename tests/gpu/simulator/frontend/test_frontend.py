@@ -347,7 +347,7 @@ def test_alignas_after_other_specifiers() -> None:
     struct alignas(16) Four { int a[4]; };
     __device__ alignas(double) int first;
     __global__ void f(int *out) {
-        __shared__ alignas(128) int s[4]; static __shared__ alignas(Four) char t[3];
+        __shared__ alignas(128) int s[4]; static __shared__ alignas(Four) uint8_t t[3];
         extern __shared__ alignas(16) int e[];
         alignas(32) int mine[2] = {1, 2};
         s[0] = alignof(Four); t[0] = 2; first = mine[1];
