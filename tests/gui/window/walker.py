@@ -28,10 +28,14 @@ class Walker:
         return self.window.page.step
 
     def press(self, *keys, modifier=Qt.KeyboardModifier.NoModifier):
-        self.window.activateWindow()
-        assert wait_until(self.window.isActiveWindow, PATIENCE_S)
+        assert wait_until(self._activate, PATIENCE_S)
         for key in keys:
             QTest.keyClick(self.window.focusWidget() or self.window, key, modifier)
+
+    def _activate(self):
+        """Ask for the keys again at each poll: a window that closes late takes them away."""
+        self.window.activateWindow()
+        return self.window.isActiveWindow()
 
     def click(self, widget, at=None):
         QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=at if at is not None else widget.rect().center())
