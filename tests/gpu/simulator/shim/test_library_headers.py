@@ -402,6 +402,46 @@ def test_scans_go_on_from_what_a_callback_says_and_leave_out_what_is_not_asked_f
     assert last.tolist() == [1000 + given.sum(), given[:128].max()]
 
 
+@pytest.mark.parametrize("type", ["int", "float", "long long"])
+def test_each_scan_of_one_value_per_thread(type: str) -> None:
+    """In all sixteen forms; a literal of another type than the values is an initial value, not an operation."""
+    forms = [
+        f"{kind}Scan(v, x, {arguments})"
+        for kind in ("Inclusive", "Exclusive")
+        for arguments in ("cub::Max()", "op, all", "cub::Sum(), run", "40, cub::Max()", "three, cub::Sum(), all")
+    ] + [f"{kind}Sum(v, x{arguments})" for kind in ("Inclusive", "Exclusive") for arguments in ("", ", all", ", run")]
+    steps = "".join(f"x = all = 0; run = 7; Scan(kept).{form}; put(x + all);\n" for form in forms)
+    source = f"""
+    #include <cub/block/block_scan.cuh>
+    typedef {type} T;
+    struct Running {{ T total; __device__ T operator()(T) {{ return total; }} }};
+    __global__ void k(const T *in, T *out) {{
+        typedef cub::BlockScan<T, 64> Scan;
+        __shared__ typename Scan::TempStorage kept;
+        T v = in[threadIdx.x], x, all;
+        const T three = 3;
+        cub::Max op;
+        Running run{{7}};
+        auto put = [&](T value) {{ *out = value; out += 64; __syncthreads(); }};
+        out += threadIdx.x;
+        {steps.replace("run = 7", "run.total = 7")}
+    }}"""
+    dtype = np.dtype({"int": np.int32, "float": np.float32, "long long": np.int64}[type])
+    given = np.random.default_rng(8).integers(-99, 99, 64)
+    _, found = run_kernel(source, "k", given.astype(dtype), np.zeros(64 * len(forms), dtype), block=64)
+    sums, most = np.cumsum(given), np.maximum.accumulate(given)
+    earlier_sums, earlier_most = sums - given, np.concatenate(([0], most[:-1]))  # undefined for the first thread
+    expected = [
+        *(most, most + most[-1], 7 + sums, np.maximum(40, most), 3 + sums + sums[-1]),
+        *(earlier_most, earlier_most + most[-1], 7 + earlier_sums),
+        *(np.concatenate(([40], np.maximum(40, most[:-1]))), 3 + earlier_sums + sums[-1]),
+        *(sums, sums + sums[-1], 7 + sums, earlier_sums, earlier_sums + sums[-1], 7 + earlier_sums),
+    ]
+    for form, values, reference in zip(forms, found.reshape(-1, 64), expected, strict=True):
+        first = int(form in ("ExclusiveScan(v, x, cub::Max())", "ExclusiveScan(v, x, op, all)"))
+        np.testing.assert_array_equal(values[first:], reference[first:], err_msg=form)
+
+
 @pytest.mark.parametrize("lanes", [32, 8, 12])
 def test_collectives_of_a_part_of_a_warp(lanes: int) -> None:
     """Of segments by their heads and tails, with and without an initial value; twelve lanes are no power of two."""
