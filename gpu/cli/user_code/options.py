@@ -51,6 +51,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_preprocessor_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for include folders and macros."""
+    parser.add_argument(
+        "-I",
+        metavar="DIR",
+        dest="include_dirs",
+        action="append",
+        type=Path,
+        default=[],
+        help="search this folder for include files",
+    )
+    parser.add_argument(
+        "-D",
+        metavar="NAME=VALUE",
+        dest="defines",
+        action="append",
+        default=[],
+        help="define a macro; -D NAME defines it as 1",
+    )
+
+
 def check_options(options: argparse.Namespace) -> None:
     """Check the options before anything runs, and apply the chosen GPU description to the device.
 

@@ -47,23 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     user_code.add_options(parser)
     parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="source files: .cu, .cpp, .c")
-    parser.add_argument(
-        "-I",
-        metavar="DIR",
-        dest="include_dirs",
-        action="append",
-        type=Path,
-        default=[],
-        help="search this folder for include files",
-    )
-    parser.add_argument(
-        "-D",
-        metavar="NAME=VALUE",
-        dest="defines",
-        action="append",
-        default=[],
-        help="define a macro; -D NAME defines it as 1",
-    )
+    user_code.add_preprocessor_options(parser)
     parser.add_argument(
         "-l", metavar="LIBRARY", dest="libraries", action="append", default=[], help="link the host code with a library"
     )

@@ -12,6 +12,7 @@ import numpy as np
 from gpu.base import resource_limits
 from gpu.base.errors import InputError, KernelError
 from gpu.base.schedules import HELP, NAMES, ROUND_ROBIN
+from gpu.cli.user_code import options as user_code
 from gpu.cli.user_code.amounts import MAX_DIGITS, parse_megabytes, parse_seconds, parse_whole_number
 from gpu.files import file_access
 from gpu.files.sources import SourceLines
@@ -64,23 +65,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
         type=parse_whole_number,
         help="size of the extern __shared__ array (default: as in the file)",
     )
-    parser.add_argument(
-        "-D",
-        metavar="NAME=VALUE",
-        dest="defines",
-        action="append",
-        default=[],
-        help="define a macro; -D NAME defines it as 1",
-    )
-    parser.add_argument(
-        "-I",
-        metavar="DIR",
-        dest="include_dirs",
-        action="append",
-        type=Path,
-        default=[],
-        help="search this folder for include files",
-    )
+    user_code.add_preprocessor_options(parser)
     parser.add_argument(
         "--arg", metavar="SPEC", dest="arguments", action="append", default=[], help="the next argument, see below"
     )

@@ -153,12 +153,8 @@ def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 409
 
     Parameters
     ----------
-    shape : int or sequence of int
-        The shape.
-    dtype : dtype
-        The type of the elements.
-    order : {"C", "F"}
-        Whether rows or columns are contiguous.
+    shape, dtype, order
+        As of `pagelocked_empty`.
     alignment : int
         The array begins at a multiple of this number of bytes.
 
@@ -182,12 +178,8 @@ def managed_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) 
 
     Parameters
     ----------
-    shape : int or sequence of int
-        The shape.
-    dtype : dtype
-        The type of the elements.
-    order : {"C", "F"}
-        Whether rows or columns are contiguous.
+    shape, dtype, order
+        As of `pagelocked_empty`.
     mem_flags : int
         A combination of `mem_attach_flags`, which the simulator ignores.
 
