@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from pathlib import Path
 
 from gpu.base.errors import InputError
 from gpu.engines.modeling_engine import LONGEST_LAUNCH, ModelingEngine
@@ -12,7 +11,7 @@ from gpu.messages.timelines import LaunchSummary, RunTimelines, TimelinePattern
 from gpu.patterns import find_pattern
 from gpu.run.host_program import validate_inputs
 from gpu.run.modeling.line_codes import collect_line_codes
-from gpu.run.modeling.timing_model import bind_launch, model_host_program, refuse_textures
+from gpu.run.modeling.timing_model import bind_launch, model_host_program, to_unbound_launch
 from gpu.run.request_inputs import open_inputs
 from gpu.timing.gpus import find_gpu
 
@@ -51,13 +50,8 @@ def model_pattern_timelines(request: TimelinePattern) -> RunTimelines:
 
 def model_kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
     """Model a launch of any kernel; return its timelines. Raises the errors of `timing_model.model_kernel`."""
-    refuse_textures(launch)
     description = find_gpu(gpu)
-    bound = bind_launch(
-        Path(launch.file), launch.text, launch.kernel, launch.grid, launch.block, launch.arguments, description,
-        shared_bytes=launch.shared_bytes, defines=launch.defines, constants=launch.constants, lines=True,
-        include_dirs=tuple(map(Path, launch.include_dirs)),
-    )  # fmt: skip
+    bound = bind_launch(to_unbound_launch(launch), description, lines=True)
     timelines = bound.file.build_timelines(bound.name, bound.shape, bound.values)
     listed = LaunchSummary(0, launch.kernel, bound.shape.grid, bound.shape.block, timelines.time_us)
     machine = bound.file.machine_kernel(bound.name)

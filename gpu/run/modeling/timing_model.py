@@ -269,14 +269,6 @@ def model_host_program(
     return engine
 
 
-def refuse_textures(launch: KernelLaunch) -> None:
-    """Raise KernelError if a launch of a file's kernel binds texture references."""
-    if launch.textures:
-        raise KernelError(
-            f"{launch.kernel} reads texture references, which the timing model does not support in files."
-        )
-
-
 def model_kernel(
     file: Path,
     text: str,
@@ -312,15 +304,49 @@ def model_kernel(
     KernelError
         The timing model does not support the kernel, or its launch is invalid.
     """
-    description = gpu_scaling.scale_gpu(find_gpu(gpu))
-    bound = bind_launch(
-        file, text, kernel, grid, block, arguments, description,
-        shared_bytes=shared_bytes, defines=defines, include_dirs=include_dirs, constants=constants,
+    launch = UnboundLaunch(
+        file, text, kernel, grid, block, arguments, shared_bytes, dict(defines or {}), include_dirs, constants or {}
+    )
+    return model_launch(launch, gpu_scaling.scale_gpu(find_gpu(gpu)))
+
+
+@dataclass(frozen=True, eq=False)
+class UnboundLaunch:
+    """A launch of a file's kernel, with the fields of `model_kernel`."""
+
+    file: Path
+    text: str
+    kernel: str
+    grid: Extent | None
+    block: Extent | None
+    arguments: Sequence[Any]
+    shared_bytes: int | None
+    defines: Mapping[str, int | str]
+    include_dirs: Sequence[Path]
+    constants: Mapping[str, Any]
+
+
+def to_unbound_launch(launch: KernelLaunch) -> UnboundLaunch:
+    """Return the launch that a user entered; raise KernelError if it reads texture references."""
+    if launch.textures:
+        raise KernelError(
+            f"{launch.kernel} reads texture references, which the timing model does not support in files."
+        )
+    return UnboundLaunch(
+        Path(launch.file), launch.text, launch.kernel, launch.grid, launch.block, launch.arguments,
+        launch.shared_bytes, launch.defines, tuple(map(Path, launch.include_dirs)), launch.constants,
     )  # fmt: skip
+
+
+def model_launch(launch: UnboundLaunch, gpu: GpuDescription) -> ModeledRun:
+    """Model a launch on a GPU; raises the errors of `model_kernel`."""
+    bound = bind_launch(launch, gpu)
     estimate = bound.file.estimate_launch(bound.name, bound.shape, bound.values)
     code = bound.file.machine_kernel(bound.name)
-    launch = ModeledLaunch(kernel, bound.shape.grid, bound.shape.block, estimate.time_us, estimate, file.name, code)
-    return ModeledRun(description, (launch,), bound.file.source, all_ran=True, note=bound.file.note)
+    modeled = ModeledLaunch(
+        launch.kernel, bound.shape.grid, bound.shape.block, estimate.time_us, estimate, launch.file.name, code
+    )
+    return ModeledRun(gpu, (modeled,), bound.file.source, all_ran=True, note=bound.file.note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,27 +359,12 @@ class BoundLaunch:
     values: list[Any]
 
 
-def bind_launch(
-    file: Path,
-    text: str,
-    kernel: str,
-    grid: Extent | None,
-    block: Extent | None,
-    arguments: Sequence[Any],
-    gpu: GpuDescription,
-    *,
-    shared_bytes: int | None = None,
-    defines: Mapping[str, int | str] | None = None,
-    include_dirs: Sequence[Path] = (),
-    constants: Mapping[str, Any] | None = None,
-    lines: bool = False,
-) -> BoundLaunch:
+def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = False) -> BoundLaunch:
     """Return a launch ready to be modeled: the compiled file, the extents and the arguments.
 
     Parameters
     ----------
-    file, text, kernel, grid, block, arguments, shared_bytes, defines, include_dirs, constants
-        As of `model_kernel`.
+    launch : UnboundLaunch
     gpu : GpuDescription
         The GPU for which to compile.
     lines : bool
@@ -364,28 +375,32 @@ def bind_launch(
     InputError, KernelError
         As of `model_kernel`.
     """
-    file_launch = find_host_launch(text, kernel, defines)
+    file, kernel, shared_bytes = launch.file, launch.kernel, launch.shared_bytes
+    file_launch = find_host_launch(launch.text, kernel, launch.defines)
     extents: list[tuple[int, int, int]] = []
-    for option, requested, default in (("--grid", grid, file_launch.grid), ("--block", block, file_launch.block)):
+    for option, requested, default in (
+        ("--grid", launch.grid, file_launch.grid),
+        ("--block", launch.block, file_launch.block),
+    ):
         chosen = default if requested is None else requested
         if chosen is None:
             raise file_launch.missing_extent_error(kernel, file.name, option)
         extents.append(_pad_extents(chosen))
     if "@" in kernel:
         raise InputError(f"{kernel} cannot be modeled: the timing model finds kernels by name, not by line.")
-    macros = dict(defines or {})
-    module = SimulatedModule(text, file, macros, include_dirs, tolerant=True)
+    macros = dict(launch.defines)
+    module = SimulatedModule(launch.text, file, macros, launch.include_dirs, tolerant=True)
     simulated = module.kernel(kernel)
     shape = GridShape(extents[0], extents[1], (file_launch.shared_bytes or 0) if shared_bytes is None else shared_bytes)
     simulated.check_launch(shape.grid, shape.block, shape.shared_bytes)
-    bound = bind_arguments(kernel, arguments, simulated.parameters)
+    bound = bind_arguments(kernel, launch.arguments, simulated.parameters)
     if any(isinstance(value, Texture) for value in bound.values):
         raise KernelError(f"{kernel} takes a texture object, which the timing model does not support in files.")
     keep = f"\nnamespace {{ [[maybe_unused]] void *kept_for_the_model() {{ return (void *){kernel}; }} }}\n"
-    full_text = text + (keep if "<" in kernel else "")
-    folders = [file.resolve().parent, *include_dirs]
+    full_text = launch.text + (keep if "<" in kernel else "")
+    folders = [file.resolve().parent, *launch.include_dirs]
     modeled = compile_modeled_file(full_text, gpu, macros, folders, file.name, module, lines=lines, fall_back=True)
-    for name, value in (constants or {}).items():
+    for name, value in launch.constants.items():
         if name not in module.variables:
             raise KernelError(f"There is no variable {name!r} in {file.name}.")
         modeled.set_variable(name, to_variable_bytes(name, value, module.variables[name]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -15,9 +14,10 @@ from gpu.patterns import find_pattern
 from gpu.run.host_program import ProgressCallback, validate_inputs
 from gpu.run.kernel_launch import count_kernel
 from gpu.run.modeling.line_codes import collect_line_codes
-from gpu.run.modeling.timing_model import ModeledRun, model_kernel, model_pattern, refuse_textures
+from gpu.run.modeling.timing_model import ModeledRun, model_launch, model_pattern, to_unbound_launch
 from gpu.run.request_inputs import open_inputs
 from gpu.run.work_count import count_pattern
+from gpu.timing.gpus import find_gpu
 
 _RESOURCE_NAMES = {"memory": "DRAM", "last cache": "L2"}
 _ON_CHIP = "first cache and shared memory"
@@ -48,23 +48,9 @@ def execute_model_pattern(request: ModelPattern, report_progress: ProgressCallba
 
 def execute_model_kernel(request: ModelKernel) -> ModeledTime:
     """Model a launch of any kernel; raises the errors of `gpu.run.modeling.timing_model.model_kernel`."""
-    launch = request.launch
-    refuse_textures(launch)
-    run = model_kernel(
-        Path(launch.file),
-        launch.text,
-        launch.kernel,
-        launch.grid,
-        launch.block,
-        launch.arguments,
-        request.gpu,
-        shared_bytes=launch.shared_bytes,
-        defines=launch.defines,
-        include_dirs=tuple(map(Path, launch.include_dirs)),
-        constants=launch.constants,
-        gpu_scaling=request.gpu_scaling,
-    )
-    operations = float(count_kernel(launch)[1].counts.operations) if request.count_operations else 0.0
+    launch = to_unbound_launch(request.launch)
+    run = model_launch(launch, request.gpu_scaling.scale_gpu(find_gpu(request.gpu)))
+    operations = float(count_kernel(request.launch)[1].counts.operations) if request.count_operations else 0.0
     return summarize_run(run, operations, counted=True)
 
 
