@@ -34,7 +34,7 @@ from gpu.simulator.compiled.block.thread_block import ThreadBlock
 from gpu.simulator.compiled.llvm.assembly import Assembly
 from gpu.simulator.compiled.thread import exchanges
 from gpu.simulator.compiled.thread.corners import CornerTests
-from gpu.simulator.compiled.thread.statements import StatementWriter
+from gpu.simulator.compiled.thread.statements import StatementWriter, build_endless_failure, count_repetition
 from gpu.simulator.compiled.thread.warp_vectors import WarpVectors
 from gpu.simulator.types import Scalar
 
@@ -268,6 +268,9 @@ class ControlFlow:
     def _loop(self, item: PlannedLoop) -> None:
         asm, masks = self._asm, self._masks
         test, body, step, end = (asm.new_name(part) for part in ("test", "body", "step", "end"))
+        iterations = asm.alloca(8, "iterations") if item.repetition is not None else ""
+        if iterations:
+            asm.emit(f"store i64 0, ptr {iterations}")
         if item.is_uniform:
             asm.jump(test if item.tests_first else body)
             asm.begin_block(test)
@@ -277,6 +280,7 @@ class ControlFlow:
             asm.begin_block(body)
             self.write_plan(item.body)
             self.write_plan(item.step)
+            self._limit_repetitions(item, iterations)
             asm.jump(test)
             asm.begin_block(end)
             return
@@ -302,8 +306,23 @@ class ControlFlow:
                 if continues:
                     masks.reconverge(mask)
                 self.write_plan(item.step)
+            self._limit_repetitions(item, iterations)
             asm.jump(test)
             asm.begin_block(end)
+
+    def _limit_repetitions(self, item: PlannedLoop, iterations: str) -> None:
+        """Count an iteration of a loop that repeats itself; end the launch if it is endless."""
+        if item.repetition is None:
+            return
+        asm = self._asm
+        with asm.execute_if(count_repetition(asm, iterations)):
+            waiting = asm.alloca(8, "waiting")
+            asm.emit(f"store i64 0, ptr {waiting}")
+            self._masks.loop_over_threads(
+                lambda: asm.emit(f"store i64 {self._block.thread}, ptr {waiting}"), parallel=False
+            )
+            thread = asm.value(f"load i64, ptr {waiting}")
+            self._memory.fail(build_endless_failure(item.repetition), self._block.index_of(thread))
 
     def _call(self, item: PlannedCall) -> None:
         mask = self._masks.create_mask(self._asm.new_name("returned"), function=item.frame.path)

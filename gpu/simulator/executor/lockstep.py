@@ -20,7 +20,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.barriers import pass_barrier
 from gpu.simulator.executor.expressions import ExpressionCompiler
 from gpu.simulator.executor.operation_counter import OperationCounter
-from gpu.simulator.executor.state.batches import find_reachable_functions, reads_strongly
+from gpu.simulator.executor.state.batches import find_reachable_functions, reads_strongly, repeats_itself
 from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Executable
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory, SharedMemory
 from gpu.simulator.executor.state.observer import IssuedStep
@@ -33,6 +33,9 @@ from gpu.simulator.types import Pointer, Scalar, Type, Void, leaves
 
 _ITERATIONS_PER_TEST = 4
 """Loop iterations between two tests of the time limit, which keep their cost negligible."""
+
+_MAX_REPETITIONS = 1000
+"""Iterations of a loop that repeats itself, after which it counts as endless."""
 
 
 class CompiledFunction:
@@ -287,6 +290,7 @@ class LockstepCompiler:
         tests_first, position = statement.tests_first, statement.position
         # Only launches whose progress is watched ask: for nested loops, each answer walks all inner loops again.
         may_wait = functools.cache(lambda: reads_strongly(statement))
+        is_repetition = functools.cache(lambda: repeats_itself(statement))
         issued = IssuedStep(position, "loop", self._operation_counter.count_operations(statement), statement)
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
@@ -303,7 +307,7 @@ class LockstepCompiler:
             frame.continued_mask = None
             live: LaneMask | None = mask
             count = mask.count
-            tests = tests_first
+            tests, iterations = tests_first, 0
             while live is not None:
                 if tests and condition is not None:
                     live = test(frame, live)
@@ -319,6 +323,9 @@ class LockstepCompiler:
                 if frame.batch.monitor is not None and may_wait():
                     _watch_progress(frame.batch, frame.batch.monitor, live, count, position)
                     count = live.count if live is not None else 0
+                iterations += 1
+                if iterations >= _MAX_REPETITIONS and live is not None and _runs_alone(frame.batch) and is_repetition():
+                    raise _endless_error(frame, live, position, f"{iterations} equal iterations")
                 if frame.batch.rounds > frame.batch.max_rounds:
                     raise _endless_error(frame, live or mask, position, f"{frame.batch.max_rounds} iterations")
                 if not frame.batch.rounds % _ITERATIONS_PER_TEST and frame.batch.time_limit.is_exceeded:
@@ -452,6 +459,11 @@ def _watch_progress(
     except StarvationError as error:
         error.position, error.lane = position, int(live.lanes[0])
         raise
+
+
+def _runs_alone(batch: RunningBatch) -> bool:
+    """Return whether no other lanes can run, now or in a fairer order, while some are in a loop."""
+    return batch.scheduler is None and batch.monitor is None
 
 
 def _endless_error(frame: CallFrame, mask: LaneMask, position: SourcePosition, duration: str) -> LaunchError:

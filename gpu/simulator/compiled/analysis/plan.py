@@ -107,7 +107,10 @@ class PlannedIf:
 
 @dataclass(frozen=True)
 class PlannedLoop:
-    """A loop around regions. `condition_plan` is the plan of the exchanges in the condition."""
+    """A loop around regions. `condition_plan` is the plan of the exchanges in the condition.
+
+    `repetition` is the position of a loop that repeats itself (`repeats_itself`), None for all others.
+    """
 
     frame: PlannedFrame
     condition_plan: Plan
@@ -116,6 +119,7 @@ class PlannedLoop:
     body: Plan
     step: Plan
     tests_first: bool
+    repetition: SourcePosition | None = None
 
 
 @dataclass(frozen=True)

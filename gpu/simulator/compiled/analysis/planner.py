@@ -40,7 +40,7 @@ from gpu.simulator.compiled.analysis.synchronization import (
 from gpu.simulator.compiled.analysis.traversal import fold_condition, is_unrolled, outermost_loops, remove_dead_code
 from gpu.simulator.compiled.analysis.uniformity import Uniformity
 from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
-from gpu.simulator.executor.state.batches import find_reachable_functions, syncs_in_branches
+from gpu.simulator.executor.state.batches import find_reachable_functions, repeats_itself, syncs_in_branches
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES
 from gpu.simulator.ir.walking import replace_children, walk
 from gpu.simulator.types import Scalar, Type, Void
@@ -413,7 +413,8 @@ class _Planner:
             skips = any(isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(loop.body))
             self._statement(frame, ir.Evaluate(loop.step, loop.position), step if skips else body)
         self._context.pop()
-        planned.append(PlannedLoop(frame, before, condition, uniform, body, step, loop.tests_first))
+        repetition = loop.position if repeats_itself(loop) else None
+        planned.append(PlannedLoop(frame, before, condition, uniform, body, step, loop.tests_first, repetition))
 
     def _new_context(self, masked: bool) -> int:
         """Return the number of the inner context: a new one if a mask deactivates threads."""

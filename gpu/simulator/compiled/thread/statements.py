@@ -6,17 +6,38 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled.analysis.plan import Bind, PlannedFrame
 from gpu.simulator.compiled.analysis.traversal import split_final_return
 from gpu.simulator.compiled.block.masks import MaskStack
-from gpu.simulator.compiled.block.memory import KernelMemory, Value
+from gpu.simulator.compiled.block.memory import KernelMemory, ThreadFailure, Value
 from gpu.simulator.compiled.block.thread_block import ThreadBlock
 from gpu.simulator.compiled.llvm.assembly import Assembly, UnsupportedKernel, value_type
 from gpu.simulator.compiled.thread.expressions import ExpressionWriter
+from gpu.simulator.executor.state.batches import repeats_itself
 from gpu.simulator.types import VOID, Scalar, Type
 
 _MAXIMUM_DEPTH = 24
+
+_MAX_REPETITIONS = 1000
+"""Iterations of a loop that repeats itself, after which it counts as endless."""
+
+
+def count_repetition(asm: Assembly, iterations: str) -> str:
+    """Count an iteration of a loop that repeats itself, at an address; return whether it is endless, an i1."""
+    asm.update(iterations, "i64", "add", "1")
+    return asm.value(f"icmp ugt i64 {asm.value(f'load i64, ptr {iterations}')}, {_MAX_REPETITIONS}")
+
+
+def build_endless_failure(position: SourcePosition) -> ThreadFailure:
+    """Return the failure of a thread in an endless loop that repeats itself."""
+    return ThreadFailure(
+        f"is still in this loop after {_MAX_REPETITIONS} equal iterations, and no other thread runs meanwhile",
+        position,
+        "endless",
+        "Check the condition that ends the loop. The lockstep executor also runs warps and lanes in turns.",
+    )
 
 
 @dataclass
@@ -132,6 +153,9 @@ class StatementWriter:
         test, body, step, end = (asm.new_name(part) for part in ("test", "body", "step", "end"))
         outer = (self._targets.breaks, self._targets.continues)
         self._targets.breaks, self._targets.continues = end, step
+        iterations = asm.alloca(8, "iterations") if repeats_itself(loop) else ""
+        if iterations:
+            asm.emit(f"store i64 0, ptr {iterations}")
         asm.jump(test if loop.tests_first else body)
         asm.begin_block(test)
         if loop.condition is not None:
@@ -139,11 +163,18 @@ class StatementWriter:
         asm.begin_block(body)
         self._statement(frame, loop.body)
         asm.begin_block(step)
+        if iterations:
+            self._limit_repetitions(iterations, loop)
         if loop.step is not None:
             self.expressions.value(frame, loop.step)
         asm.jump(test)
         asm.begin_block(end)
         self._targets.breaks, self._targets.continues = outer
+
+    def _limit_repetitions(self, iterations: str, loop: ir.Loop) -> None:
+        """Count an iteration of a loop that repeats itself; end the launch if it is endless."""
+        with self._asm.execute_if(count_repetition(self._asm, iterations)):
+            self._memory.fail(build_endless_failure(loop.position), self._block.thread_index)
 
     def _switch(self, frame: PlannedFrame, switch: ir.Switch) -> None:
         asm = self._asm

@@ -100,6 +100,35 @@ def has_wait_loop(statement: ir.Statement) -> bool:
     return False
 
 
+def repeats_itself(loop: ir.Loop) -> bool:
+    """Return whether all iterations of a loop are the same, unless another thread changes memory.
+
+    It is then endless where no other thread runs during the loop: in lockstep, and in machine code, which runs the
+    blocks of kernels with such loops in order.
+    """
+    return (
+        loop.step is None
+        and has_wait_loop(loop)
+        and _is_repeatable(loop.body, _find_assigned_slots(loop.body), set())
+        and (loop.condition is None or _is_invariant(loop.condition, frozenset()))
+        and all(node is loop or isinstance(node, _PURE_NODES) or _is_idempotent(node) for node in walk(loop))
+    )
+
+
+_PURE_NODES = (
+    *(ir.Const, ir.Null, ir.Local, ir.Global, ir.Special, ir.Unary, ir.Binary, ir.Logical, ir.Select, ir.Cast),
+    *(ir.SharedAddress, ir.Offset, ir.Member, ir.Distance, ir.Element, ir.Load, ir.Fence),
+    *(ir.Block, ir.If, ir.Declare, ir.Evaluate, ir.Jump, ir.Return),
+)
+
+
+def _is_idempotent(node: object) -> bool:
+    """Return whether repeating a node with the same operands changes no memory after the first time."""
+    if isinstance(node, ir.Assign):
+        return isinstance(node.place, ir.Local)
+    return isinstance(node, ir.Atomic) and node.op in ("cas", "exch", "and", "or", "min", "max")
+
+
 def _only_polls(loop: ir.Loop) -> bool:
     """Return whether a loop only loads from the same addresses in each iteration and tests the loaded values."""
     return (

@@ -11,7 +11,7 @@ ENDLESS = {
     ),
     "an endless kernel": (
         """
-        __global__ void spin(volatile int *flag) { while (*flag == 0) {} }
+        __global__ void spin(volatile int *flag) { for (unsigned i = 0; *flag == 0; i++); }
         int main() {
             int *flag;
             CHECK(cudaMalloc(&flag, 4));
@@ -80,3 +80,66 @@ def test_memory_of_the_device_without_end_is_an_error_of_cudas(program):
         "600",
     )
     assert (ended.code, ended.stdout) == (0, "cudaErrorMemoryAllocation 1\n"), ended.stderr
+
+
+REPETITIONS = (
+    "while (!a[0]);",
+    "int v; do v = *(volatile int *)a; while (v == 0);",
+    "for (;;) { if (a[threadIdx.x] == 7) break; }",
+    "while (atomicExch(a, 1) == 1);",
+    "while (atomicCAS(a, 1, 0) != 1) __threadfence();",
+)
+"""Loops that repeat the same iteration for ever, with zeros in memory."""
+LONG = (
+    "while (atomicAdd(a, 1) < 5000);",
+    "int i = 0; while (i < 5000) i += a[1];",
+    "long long begin = clock64(); while (clock64() - begin < 5000);",
+    "for (int i = 0; a[1] && i < 5000; i++);",
+)
+"""Loops that end, with a one in the second element."""
+
+
+@pytest.mark.parametrize("option", [(), ("--fast",)])
+def test_a_loop_that_no_thread_can_end_is_a_finding(program, option):
+    loops = (*LONG, *REPETITIONS)
+    kernels = "".join(f"__global__ void kernel_{number}(int *a) {{ {loop} }}\n" for number, loop in enumerate(loops))
+    cases = "".join(f"case {number}: kernel_{number}<<<1, 40>>>(a); break;\n" for number in range(len(loops)))
+    ended = program(
+        f"""
+        {kernels}
+        int main() {{
+            for (int number = 0; number < {len(loops)}; number++) {{
+                int *a, values[40] = {{0, number < {len(LONG)}}};
+                CHECK(cudaMalloc(&a, sizeof values));
+                CHECK(cudaMemcpy(a, values, sizeof values, cudaMemcpyHostToDevice));
+                switch (number) {{ {cases} }}
+                puts(cudaGetErrorName(cudaDeviceSynchronize()));
+                cudaDeviceReset();
+            }}
+        }}
+        """,
+        *option,
+    )
+    assert dict(zip(loops, ended.stdout.split(), strict=True)) == {
+        **dict.fromkeys(LONG, "cudaSuccess"), **dict.fromkeys(REPETITIONS, "cudaErrorLaunchTimeout"),
+    }, ended.stderr  # fmt: skip
+
+
+def test_an_endless_loop_is_named_with_its_line_in_machine_code(program):
+    ended = program(
+        """
+        __global__ void wait(int *a) {
+            while (!a[0]);
+        }
+        int main() {
+            int *a;
+            CHECK(cudaMalloc(&a, 4)); CHECK(cudaMemset(a, 0, 4));
+            wait<<<1, 1>>>(a);
+            CHECK(cudaDeviceSynchronize());
+        }
+        """,
+        "--fast",
+    )
+    assert ended.code == 1
+    assert "the launch timed out and was terminated" in ended.stderr
+    assert "program.cu:12:13" in ended.stderr, ended.stderr
