@@ -128,6 +128,17 @@ def test_an_array_that_stores_one_chunk_of_sixteen_or_is_small_is_read(tmp_path)
     assert open_streamed_input(str(path)).shape == (2**14 + 1, 2**16)
 
 
+def test_a_chunk_that_expands_to_more_than_its_array_declares_is_an_error(tmp_path):
+    import zarr
+
+    path, other = tmp_path / "x.zarr", tmp_path / "y.zarr"
+    for where, size in ((path, 5), (other, 500_000)):
+        zarr.create_array(str(where), shape=(size,), chunks=(size,), dtype="float32")[:] = 1
+    (path / "c" / "0").write_bytes((other / "c" / "0").read_bytes())
+    with pytest.raises(InputError, match=r"x\.zarr is not a readable Zarr array\."):
+        read_rows(str(path), 0, 5)
+
+
 def test_a_folder_without_a_description_is_none(tmp_path):
     (tmp_path / "x.zarr").mkdir()
     with pytest.raises(InputError, match=r"x\.zarr is not a readable Zarr array"):
