@@ -205,6 +205,10 @@ def check_target(path: str | os.PathLike[str]) -> None:
 def _resolve_target(path: Path) -> tuple[Path, int | None]:
     """Return the resolved target of a write, and the mode of the existing file; None if there is none."""
     name = format_path(path)
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise InputError(f"Cannot write {name}: no file can have this name.") from None
     target = Path(os.path.realpath(path.parent), path.name)
     if path.name in ("", "..") or path.is_dir():
         raise InputError(f"Cannot write {name}: it is a folder.")
@@ -251,7 +255,8 @@ def convert_os_errors(name: str, verb: str) -> Iterator[None]:
         reason = (error.strerror or full).lower()
         raise InputError(f"Cannot {verb} {name}: {reason}.") from None
     except ValueError as error:
-        if "null" not in str(error):
+        is_name = isinstance(error, UnicodeEncodeError) and verb == "read"
+        if "null" not in str(error) and not is_name:
             raise
         raise InputError(f"There is no file {name}.") from None
 

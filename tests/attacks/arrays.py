@@ -1,4 +1,4 @@
-"""Files of numbers, a filter's among them: .npy with a header that was changed, text with odd words."""
+"""Files of numbers: .npy with a changed header, text with odd words; filters and bodies among them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu.files.arrays import read_array, read_npy
 from gpu.patterns import find_pattern
+from gpu.patterns.nbody.files import FORMATS, MAX_BODIES, read_bodies, write_bodies
 from tests.odd_inputs import mutate_bytes, read_or_none
 
 _TYPES = ("?", "i1", "<i2", ">u4", "<u8", "<f2", ">f4", "<f8", "<c8", "S3", "<U2", "V5", "<M8[s]", "i4,f4")
@@ -32,9 +33,15 @@ _WORDS = (
     ",", ";", "\x1b[2J", "\r", "é", "1 2", "1,2", "0." + "0" * 400 + "1", "+", "--1", "True",
 )  # fmt: skip
 
+_BODIES = 0.4
+"""Part of the inputs that are bodies."""
+
 
 def attack(random: np.random.Generator, folder: Path) -> None:
-    """Read a file of numbers as a list, as a matrix, as it is, and as a filter's coefficients."""
+    """Read a file of numbers as a list, as a matrix, as it is, and as a filter's coefficients; or bodies."""
+    if random.random() < _BODIES:
+        _attack_bodies(random, folder)
+        return
     binary = random.random() < 0.6
     path = folder / ("x.npy" if binary else "x.csv")
     path.write_bytes(_npy(random) if binary else _text(random))
@@ -73,3 +80,23 @@ def _text(random: np.random.Generator) -> bytes:
     encoding = str(random.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"]))
     data = joined.encode(encoding, errors="replace")
     return mutate_bytes(random, data) if data and random.random() < 0.5 else data
+
+
+def _attack_bodies(random: np.random.Generator, folder: Path) -> None:
+    """Read bodies, from a table, tipsy or .npy, of which some bytes were changed."""
+    ending = str(random.choice(FORMATS))
+    path = folder / f"x{ending}"
+    bodies = random.standard_normal((int(random.integers(1, 20)), 7)).astype(np.float32)
+    bodies[:, 6] = np.abs(bodies[:, 6])
+    write_bodies(path, bodies)
+    data = path.read_bytes()
+    path.write_bytes(mutate_bytes(random, data, head=120) if random.random() < 0.95 else random.bytes(200))
+    found = read_or_none(lambda: read_bodies(path))
+    if found is not None:
+        assert found.dtype == np.float32
+        assert found.ndim == 2
+        assert found.shape[1] == 7
+        assert 1 <= len(found) <= MAX_BODIES
+        assert np.isfinite(found).all()
+        assert (found[:, 6] >= 0).all()
+        assert found.nbytes <= 16 * path.stat().st_size

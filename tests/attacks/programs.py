@@ -55,6 +55,10 @@ _CALLS = (
     b"cudaMemset(a, 0, %s);", b"cudaMemcpy2D(a, 8, b, 8, 8, %s, cudaMemcpyHostToDevice);",
     b"cudaMallocManaged(&a, %s);",
     b"cudaGetDeviceCount((int *)%s);", b"cudaStreamDestroy((cudaStream_t)%s);", b"cudaHostRegister(b, %s, 0);",
+    b"cudaEventRecord((cudaEvent_t)%s);", b"cudaLaunchHostFunc(0, (cudaHostFn_t)nullptr, (void *)%s);",
+    b"cudaFuncSetAttribute(add, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(size_t)%s);",
+    b"cudaMallocManaged(&a, 64, (unsigned)(size_t)%s);", b"cudaMemAdvise(b, 8, (cudaMemoryAdvise)(size_t)%s, 0);",
+    b"cudaGraphLaunch((cudaGraphExec_t)%s, 0);", b"cudaEventSynchronize((cudaEvent_t)%s);",
 )  # fmt: skip
 _TARGETS = ("r.json", "none/r.json", "loop", "folder", "/dev/full", "fifo", "x" * 300, "p.cu")
 

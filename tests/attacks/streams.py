@@ -1,4 +1,4 @@
-"""Files that are read some rows at a time: headers, bare numbers, and folders that say they are Zarr arrays."""
+"""Files that are read some rows at a time, such as Zarr arrays; first messages of servers that are no schedulers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ import io
 import json
 import os
 import shutil
+import socket
+import struct
+import threading
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from gpu.base.errors import EngineUnavailableError
+from gpu.distributed.cluster import dask_cluster
+from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.distributed.data.files import StreamedInput, open_streamed_input
 from tests.odd_inputs import ODD_VALUES, mutate_bytes, mutate_values, read_or_none
 
@@ -25,10 +31,16 @@ _CODECS: tuple[Any, ...] = (
 )  # fmt: skip
 _READ = 1000
 """Rows that are asked for at most."""
+_SERVERS = 0.1
+"""Part of the inputs that are messages of a server."""
+_FRAME_SIZES = (0, 1, 8, 64, 65536, 65537, 2**20, 564_000_000, 2**31, 2**40, 2**63, 2**64 - 1)
 
 
 def attack(random: np.random.Generator, folder: Path) -> None:
-    """Open an input, and read its first rows, its last ones and one in the middle."""
+    """Open an input, and read its first rows, its last ones and one in the middle; or connect to a server."""
+    if random.random() < _SERVERS:
+        _attack_client(random)
+        return
     mark = folder / "ran"
     given, raw = _write_input(random, folder, mark)
     found = read_or_none(lambda: open_streamed_input(str(given), raw))
@@ -43,6 +55,38 @@ def attack(random: np.random.Generator, folder: Path) -> None:
                 assert read.dtype == found.dtype
                 assert read.dtype.kind in "biuf"
     assert not mark.exists(), "the file's own code ran"
+
+
+def _attack_client(random: np.random.Generator) -> None:
+    """Connect to a server that is no scheduler, and answers with an odd frame."""
+    dask_cluster.IDENTIFICATION_TIMEOUT_S = 0.3  # type: ignore[misc]
+    sizes = [int(random.choice(np.array(_FRAME_SIZES, np.uint64))) for _ in range(int(random.integers(1, 4)))]
+    message = b"".join(struct.pack("Q", size) for size in sizes) + random.bytes(int(random.integers(0, 200)))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        clients: list[socket.socket] = []
+
+        def answer() -> None:
+            try:
+                while True:
+                    clients.append(server.accept()[0])
+                    clients[-1].sendall(message)
+            except OSError:
+                return
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        settings = ClusterSettings(scheduler=f"127.0.0.1:{server.getsockname()[1]}")
+        refusal = ""
+        try:
+            with dask_cluster.open_cluster(settings):
+                pass
+        except EngineUnavailableError as error:
+            refusal = error.message
+        assert refusal.startswith("No Dask scheduler answers at")
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+        for client in clients:
+            client.close()
 
 
 def _write_input(random: np.random.Generator, folder: Path, mark: Path) -> tuple[Path, str]:

@@ -120,7 +120,9 @@ def test_what_is_no_file_is_refused_in_one_sentence(tmp_path, put, name, read):
     assert str(path) in raised.value.message
 
 
-@pytest.mark.parametrize("name", ["x" * 5000 + ".npy", "a/" * 3000 + "x.npy", "nul\0byte.npy", "new\nline.npy"])
+@pytest.mark.parametrize(
+    "name", ["x" * 5000 + ".npy", "a/" * 3000 + "x.npy", "nul\0byte.npy", "new\nline.npy", "\ud800.npy"]
+)
 @pytest.mark.parametrize("read", [read_array, read_image, read_text, read_bodies, read_source])
 def test_names_that_no_file_has(tmp_path, name, read):
     with pytest.raises(InputError) as raised:
@@ -295,7 +297,9 @@ def test_a_link_to_a_file_is_replaced_and_the_file_stays(tmp_path, name, write):
     assert stat.S_ISREG((tmp_path / name).lstat().st_mode)
 
 
-@pytest.mark.parametrize("name", ["x" * 300 + ".npy", "loop/x.npy", "file/x.npy", "none/x.npy", "nul\0byte.npy"])
+@pytest.mark.parametrize(
+    "name", ["x" * 300 + ".npy", "loop/x.npy", "file/x.npy", "none/x.npy", "nul\0byte.npy", "\ud800.npy"]
+)
 def test_where_no_file_may_stand(tmp_path, name):
     (tmp_path / "file").write_text("")
     if sys.platform != "win32":
