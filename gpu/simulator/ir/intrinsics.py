@@ -90,10 +90,11 @@ def _fast(name: str, numpy: Function) -> Operation:
     return _device(f"__{name}f", f"float({parameters})", numpy, base.llvm, base.nvptx, ptx=ptx, host=host)
 
 
-def _rounded(name: str, numpy: Function, instruction: str, operator: str) -> Operation:
+def _rounded(name: str, numpy: Function, instruction: str, operator: str, type: str = "float") -> Operation:
     """Return the row of an operation that is never fused with another."""
     ptx = Missing(f"is the instruction of {operator}")
-    return _device(name, "float(float, float)", numpy, f"{instruction} float $x, $y", ptx=ptx, host=f"x {operator} y")
+    llvm = f"{instruction} {type} $x, $y"
+    return _device(name, f"{type}({type}, {type})", numpy, llvm, ptx=ptx, host=f"x {operator} y")
 
 
 def _bits(name: str, source: str, target: str, dtype: type, instruction: str) -> Operation:
@@ -223,6 +224,9 @@ INTRINSICS: dict[str, Operation] = {
             _rounded("__fsub_rn", np.subtract, "fsub", "-"),
             _rounded("__fmul_rn", np.multiply, "fmul", "*"),
             _rounded("__fdiv_rn", np.true_divide, "fdiv", "/"),
+            _rounded("__dadd_rn", np.add, "fadd", "+", "double"),
+            _rounded("__dsub_rn", np.subtract, "fsub", "-", "double"),
+            _rounded("__dmul_rn", np.multiply, "fmul", "*", "double"),
             _device("__frcp_rn", "float(float)", np.reciprocal, "fdiv float 1.0, $x", ptx="rcp", host="1 / x"),
             _device("__fsqrt_rn", "float(float)", np.sqrt, "@sqrt $x", ptx=Missing("is that of sqrt"), host="sqrtf(x)"),
             _device("__frsqrt_rn", "float(float)", functions.reciprocal_root, MATH["rsqrt"].llvm, MATH["rsqrt"].nvptx,

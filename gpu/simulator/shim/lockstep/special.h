@@ -61,9 +61,6 @@ LOCKSTEP_API inline void sincos(double x, double *s, double *c) {
 LOCKSTEP_API inline void sincos(float x, float *s, float *c) { sincosf(x, s, c); }
 LOCKSTEP_API inline float fdividef(float x, float y) { return x / y; }
 
-LOCKSTEP_API inline double __dadd_rn(double x, double y) { return x + y; }
-LOCKSTEP_API inline double __dsub_rn(double x, double y) { return x - y; }
-LOCKSTEP_API inline double __dmul_rn(double x, double y) { return x * y; }
 LOCKSTEP_API inline double __ddiv_rn(double x, double y) { return x / y; }
 LOCKSTEP_API inline double __drcp_rn(double x) { return 1 / x; }
 LOCKSTEP_API inline double __dsqrt_rn(double x) { return sqrt(x); }

@@ -161,6 +161,7 @@ C_REFERENCES = {
     **{f"__{name}f": f"std::{name}({{}})" for name in ("exp", "log", "log2", "log10", "sin", "cos", "tan", "pow")},
     **{name: f"x {name} y" for name in ("+", "-", "*", "/")},
     **{f"__f{name}_rn": f"x {op} y" for name, op in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))},
+    **{f"__d{name}_rn": f"x {op} y" for name, op in (("add", "+"), ("sub", "-"), ("mul", "*"))},
     "__fdividef": "x / y",
     "__frcp_rn": "1 / x",
     "__fsqrt_rn": "std::sqrt(x)",
