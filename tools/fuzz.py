@@ -334,7 +334,7 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=10.0, help="time limit (default: 10)")
     parser.add_argument(
-        "--inputs", type=int, default=20_000, help="number of inputs after which no batch starts (default: 20000)"
+        "--inputs", type=int, default=50_000, help="number of inputs after which no batch starts (default: 50000)"
     )
     parser.add_argument("--seed", type=int, help="seed of the inputs (default: a new one each time)")
     parser.add_argument(

@@ -80,13 +80,15 @@ def _copy_vectors(vector_set: int, target: Any, count: int) -> None:
     """Copy the vectors of `count` sequences; scrambled sequences use the same ones with a shift."""
     vectors = direction_vectors(64 if int(vector_set) in _SETS_OF_64_BITS else 32)
     data = host_bytes(target, writable=True).view(vectors.dtype)
+    count = min(count, data.size)
     data[: count * vectors.shape[1]] = vectors[np.arange(count) % _DIMENSIONS].reshape(-1)
 
 
 def _copy_scrambles(bits: int, target: Any, count: int) -> None:
     """Copy the scrambling constants of `count` sequences, which differ from cuRAND's."""
     numbers = np.random.default_rng(bits).integers(0, 1 << bits, _DIMENSIONS, f"u{bits // 8}")
-    host_bytes(target, writable=True).view(numbers.dtype)[:count] = numbers[np.arange(count) % _DIMENSIONS]
+    written = host_bytes(target, writable=True).view(numbers.dtype)[:count]
+    written[:] = numbers[np.arange(written.size) % _DIMENSIONS]
 
 
 NAMES["_get_direction_vectors"] = _copy_vectors

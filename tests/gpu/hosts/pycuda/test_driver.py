@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.hosts.driver import attributes
-from gpu.hosts.pycuda import compiler, packing
+from gpu.hosts.pycuda import compiler, packing, random_numbers
 from gpu.hosts.pycuda.names import NAMES
 
 FAULTS = NAMES["LogicError"], NAMES["MemoryError"]
@@ -311,3 +311,10 @@ extern "C" __global__ void read(float *out) {
     assert read()[7] == 1.5
     with pytest.raises(NAMES["LogicError"], match="named symbol not found"):
         module.get_texref("none")
+
+
+@pytest.mark.parametrize("count", [3, 2**40])
+def test_constants_of_random_numbers_take_no_more_memory_than_their_array(count):
+    constants = np.zeros(5, np.uint32)
+    random_numbers.NAMES["_get_scramble_constants32"](constants, count)
+    assert np.count_nonzero(constants) == min(count, 5)
