@@ -21,19 +21,22 @@ class Limits:
         The most threads of a block.
     shared_bytes : int
         The most shared memory per block in bytes, static and dynamic, without an opt-in.
+    optin_shared_bytes : int
+        The most with an opt-in by the host, on GPUs of compute capability 9.0.
     constant_bytes : int
         The most bytes of all `__constant__` variables of a program together.
     cluster_blocks : int
         The most blocks of a cluster; more than 8 need the host's permission.
 
     Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". The limits up to
-    `constant_bytes` have been the same since compute capability 3.0.
+    `constant_bytes`, except the one with an opt-in, have been the same since compute capability 3.0.
     """
 
     grid: tuple[int, int, int] = (2**31 - 1, 65_535, 65_535)
     block: tuple[int, int, int] = (1024, 1024, 64)
     threads: int = 1024
     shared_bytes: int = 48 * 1024
+    optin_shared_bytes: int = 227 * 1024
     constant_bytes: int = 64 * 1024
     cluster_blocks: int = 16
 

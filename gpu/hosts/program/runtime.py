@@ -46,7 +46,7 @@ from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.pointers import to_pointer
-from gpu.simulator.limits import LIMITS, RESIDENCY
+from gpu.simulator.limits import LIMITS
 from gpu.simulator.simulated_module import SimulatedModule
 
 Array = npt.NDArray[Any]
@@ -776,7 +776,7 @@ class Runtime:
             The address of the kernel's `__PRETTY_FUNCTION__`.
         target : int
             The address for four 64-bit integers: bytes of static shared memory, bytes of all `__constant__` variables,
-            the most threads per block, and the most bytes of shared memory per block.
+            the most threads per block, and the most bytes of dynamic shared memory per block.
 
         Raises
         ------
@@ -786,14 +786,15 @@ class Runtime:
             The file has no such kernel, or the simulator does not support it.
         """
         loaded, _, kernel = self._load_kernel(unit, line, parameters, pretty)
-        values = (_static_bytes(kernel), loaded.module.constant_bytes, LIMITS.threads, LIMITS.shared_bytes)
+        most = kernel.shared_limit - _static_bytes(kernel)
+        values = (_static_bytes(kernel), loaded.module.constant_bytes, LIMITS.threads, most)
         for index, value in enumerate(values):
             _write(target + 8 * index, value)
 
     def do_set_kernel_attribute(
         self, unit: int, line: int, parameters: int, pretty: int, attribute: int, value: int
     ) -> None:
-        """Check the arguments of `cudaFuncSetAttribute`, which has no effect here.
+        """Set the most dynamic shared memory of a kernel's blocks; other attributes have no effect here.
 
         Parameters
         ----------
@@ -810,10 +811,12 @@ class Runtime:
             There is no such attribute, the value is invalid; or as of `do_kernel_attributes`.
         """
         _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
-        most_shared = RESIDENCY.shared_bytes - RESIDENCY.reserved_bytes - _static_bytes(kernel)
+        most_shared = LIMITS.optin_shared_bytes - _static_bytes(kernel)
         most = {_DYNAMIC_SHARED_BYTES: most_shared, _CARVEOUT: 100}
         if attribute not in _KERNEL_ATTRIBUTES or not 0 <= value <= most.get(attribute, 2**31):
             raise RefusedRoutineError(errors.INVALID_VALUE)
+        if attribute == _DYNAMIC_SHARED_BYTES:
+            kernel.shared_limit = max(_static_bytes(kernel) + value, LIMITS.shared_bytes)
 
     def do_occupancy(
         self, unit: int, line: int, parameters: int, pretty: int, target: int, block: int, shared_bytes: int

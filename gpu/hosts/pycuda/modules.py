@@ -43,23 +43,31 @@ class ModuleFunction:
     def get_attribute(self, attribute: int) -> int:
         """Return an attribute; attributes that need a GPU compiler, such as registers, are 0."""
         names = NAMES["function_attribute"]
-        functions = tuple(find_reachable_functions(self._kernel.function))
+        static_bytes = self._count_static_bytes()
         values = {
             names.MAX_THREADS_PER_BLOCK: LIMITS.threads,
-            names.SHARED_SIZE_BYTES: sum(shared.size for function in functions for shared in function.shared),
+            names.SHARED_SIZE_BYTES: static_bytes,
             names.CONST_SIZE_BYTES: self._module.module.constant_bytes,
             names.PTX_VERSION: 90,
             names.BINARY_VERSION: 90,
-            names.MAX_DYNAMIC_SHARED_SIZE_BYTES: LIMITS.shared_bytes,
+            names.MAX_DYNAMIC_SHARED_SIZE_BYTES: self._kernel.shared_limit - static_bytes,
         }
         return int(values.get(attribute, 0))
 
     def set_attribute(self, attribute: int, value: int) -> None:
-        """Set an attribute; refuse more shared memory than the simulator has."""
-        if attribute == NAMES["function_attribute"].MAX_DYNAMIC_SHARED_SIZE_BYTES and value > LIMITS.shared_bytes:
+        """Set an attribute; refuse more shared memory than a block can have."""
+        if attribute != NAMES["function_attribute"].MAX_DYNAMIC_SHARED_SIZE_BYTES:
+            return
+        static_bytes = self._count_static_bytes()
+        if static_bytes + value > LIMITS.optin_shared_bytes:
             raise build_logic_error(
-                "cuFuncSetAttribute", INVALID_VALUE, f"the limit is {LIMITS.shared_bytes} bytes per block"
+                "cuFuncSetAttribute", INVALID_VALUE, f"the limit is {LIMITS.optin_shared_bytes} bytes per block"
             )
+        self._kernel.shared_limit = max(static_bytes + value, LIMITS.shared_bytes)
+
+    def _count_static_bytes(self) -> int:
+        functions = find_reachable_functions(self._kernel.function)
+        return sum(shared.size for function in functions for shared in function.shared)
 
     def set_cache_config(self, config: int) -> None:
         """Set the preferred cache configuration, which the simulator ignores."""

@@ -116,6 +116,8 @@ class SimulatedKernel:
         self._function = function
         self._compiler = compiler
         self._variables = variables
+        # Static and dynamic bytes of a block; the host may raise it up to LIMITS.optin_shared_bytes.
+        self.shared_limit = LIMITS.shared_bytes
         self._syncs_grid = any(called.syncs_grid for called in find_reachable_functions(function))
         self._has_phases = any(called.has_phases for called in find_reachable_functions(function))
         self._may_wait = any(has_strong_loop(called.body) for called in find_reachable_functions(function))
@@ -160,12 +162,17 @@ class SimulatedKernel:
 
     def with_compiler(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, compiled by another compiler."""
-        return SimulatedKernel(self._function, compiler, self._variables)
+        return self._copy(self._function, compiler)
 
     def with_cluster(self, cluster: tuple[int, int, int]) -> SimulatedKernel:
         """Return the same kernel with clusters of `cluster` blocks along x, y and z."""
         function = dataclasses.replace(self._function, cluster=cluster)
-        return SimulatedKernel(function, self._compiler, self._variables)
+        return self._copy(function, self._compiler)
+
+    def _copy(self, function: ir.Function, compiler: LockstepCompiler) -> SimulatedKernel:
+        copy = SimulatedKernel(function, compiler, self._variables)
+        copy.shared_limit = self.shared_limit
+        return copy
 
     def launch(
         self,
@@ -626,10 +633,10 @@ class SimulatedKernel:
         static = self.static_shared_bytes
         if shared_bytes < 0:
             raise LaunchError(f"{self.name}: a block cannot have {shared_bytes} bytes of extern shared memory.")
-        if static + shared_bytes > LIMITS.shared_bytes:
+        if static + shared_bytes > self.shared_limit:
             raise LaunchError(
                 f"{self.name}: a block needs {static + shared_bytes} bytes of shared memory; "
-                f"{LIMITS.shared_bytes} are available."
+                f"{self.shared_limit} are available."
             )
 
     def _bind_arguments(self, arguments: Sequence[Argument]) -> list[Any]:

@@ -70,13 +70,11 @@ class KernelFunction:
         CUDADriverError
             If the device does not have that much.
         """
-        if not 0 <= size <= LIMITS.shared_bytes - self._static_bytes:
-            raise build_driver_error(
-                INVALID_VALUE,
-                f"a block has at most {LIMITS.shared_bytes - self._static_bytes:,} bytes of dynamic "
-                "shared memory on the simulator",
-            )
+        most = LIMITS.optin_shared_bytes - self._static_bytes
+        if not 0 <= size <= most:
+            raise build_driver_error(INVALID_VALUE, f"a block has at most {most:,} bytes of dynamic shared memory")
         self.dynamic_limit = int(size)
+        self.kernel.shared_limit = max(self._static_bytes + self.dynamic_limit, LIMITS.shared_bytes)
 
     def __call__(
         self,

@@ -164,7 +164,7 @@ assert kernel.shared_size_bytes == 64
 kernel.max_dynamic_shared_size_bytes = 40_000
 kernel((1,), (1,), (out, 10_000), shared_mem=40_000)
 assert out[0] == 10
-for failing in ("kernel((1,), (1,), (out, 1), shared_mem=40_001)", "kernel.max_dynamic_shared_size_bytes = 60_000"):
+for failing in ("kernel((1,), (1,), (out, 1), shared_mem=40_001)", "kernel.max_dynamic_shared_size_bytes = 232_385"):
     try:
         exec(failing)
     except cp.cuda.driver.CUDADriverError as error:
@@ -175,8 +175,38 @@ for failing in ("kernel((1,), (1,), (out, 1), shared_mem=40_001)", "kernel.max_d
     prefix = "CUDA_ERROR_INVALID_VALUE: invalid argument - "
     assert ended.stdout.splitlines() == [
         f"{prefix}40,001 bytes of dynamic shared memory; max_dynamic_shared_size_bytes is 40,000",
-        f"{prefix}a block has at most 49,088 bytes of dynamic shared memory on the simulator",
+        f"{prefix}a block has at most 232,384 bytes of dynamic shared memory",
     ]
+
+
+@pytest.mark.parametrize("options", [(), ("--check",), ("--trace", "recordings")])
+def test_a_kernel_may_have_more_than_48_kb_of_dynamic_shared_memory(script, options):
+    """As on a GPU only after the attribute is set. Each executor runs the launch, and the recording too."""
+    ended = script(
+        '''
+kernel = cp.RawKernel(r"""
+extern "C" __global__ void reverse(int *out, int n) {
+    extern __shared__ int values[];
+    for (int i = threadIdx.x; i < n; i += blockDim.x) values[i] = i;
+    __syncthreads();
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = values[n - 1 - i];
+}
+""", "reverse")
+n = 227 * 256
+out = cp.zeros(n, cp.int32)
+assert cp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] == 4 * n
+try:
+    kernel((1,), (64,), (out, n), shared_mem=4 * n)
+except cp.cuda.driver.CUDADriverError as error:
+    print(error)
+kernel.max_dynamic_shared_size_bytes = 4 * n
+kernel((1,), (64,), (out, n), shared_mem=4 * n)
+assert (out.get() == np.arange(n)[::-1]).all()
+''',
+        *options,
+    )
+    assert ended.code == 0, ended.stderr
+    assert "232,448 bytes of dynamic shared memory; max_dynamic_shared_size_bytes is 49,152" in ended.stdout
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,8 @@ CALLS = {
     "cudaDeviceGetAttribute(nullptr, cudaDevAttrWarpSize, 0)": INVALID,
     "cudaPointerGetAttributes(nullptr, memory)": INVALID,
     "cudaFuncGetAttributes(nullptr, nothing)": INVALID,
+    "cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024 + 1)": INVALID,
+    "cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, -1)": INVALID,
     "cudaEventElapsedTime(nullptr, first, second)": INVALID,
     "cudaEventCreate(nullptr)": INVALID,
     "cudaStreamCreate(nullptr)": INVALID,

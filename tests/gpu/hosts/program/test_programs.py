@@ -269,6 +269,39 @@ int main() {
     assert (ended.code, ended.stdout) == (0, expected + "\n"), ended.stderr
 
 
+@needs.cplusplus
+@needs.posix
+@pytest.mark.parametrize("options", [(), ("--check",)])
+def test_a_kernel_has_more_than_48_kb_of_shared_memory_if_the_host_allows_it(program, options):
+    ended = program(
+        """
+__global__ void reverse(int *out, int n) {
+    extern __shared__ int values[];
+    for (int i = threadIdx.x; i < n; i += blockDim.x) values[i] = i;
+    __syncthreads();
+    for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = values[n - 1 - i];
+}
+int main() {
+    int most, *out, host;
+    CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
+    CHECK(cudaMalloc(&out, most));
+    int n = most / 4;
+    reverse<<<1, 96, most>>>(out, n);
+    if (cudaGetLastError() == cudaSuccess) return 1;
+    CHECK(cudaFuncSetAttribute(reverse, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+    cudaFuncAttributes found;
+    CHECK(cudaFuncGetAttributes(&found, reverse));
+    reverse<<<1, 96, most>>>(out, n);
+    CHECK(cudaGetLastError());
+    CHECK(cudaMemcpy(&host, out + 1, sizeof host, cudaMemcpyDeviceToHost));
+    printf("%d %d %d\\n", n, host, found.maxDynamicSharedSizeBytes);
+}
+""",
+        *options,
+    )
+    assert (ended.code, ended.stdout) == (0, "58112 58110 232448\n"), ended.stderr
+
+
 def test_several_files_headers_macros_and_streams(program):
     ended = program(
         """
