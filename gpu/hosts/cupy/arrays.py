@@ -342,6 +342,13 @@ def from_interface(value: Any) -> Any:
     return _create_view(memory, shape, dtype, interface.get("strides"), offset)
 
 
+def from_dlpack(array: Any) -> Any:
+    """Return a device array on the memory of another one, or with a copy of the values of another library's array."""
+    if isinstance(array, DeviceArray):
+        return array.view()
+    return from_result(np.from_dlpack(array).copy())
+
+
 def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Array | None = None, *, blocking: bool = True) -> Any:
     """Return a copy on the host."""
     a = from_interface(a)

@@ -6,6 +6,7 @@ import functools
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -204,6 +205,7 @@ class ForwardingModule(ModuleType):
     def __init__(self, name: str, source: ModuleType | None = None, own: Mapping[str, Any] | None = None) -> None:
         super().__init__(name, f"Lockstep's replacement of {name}.")
         self.__path__: list[str] = []
+        self.__spec__ = ModuleSpec(name, None, is_package=True)  # for importlib.util.find_spec
         self.__dict__["_source"] = source
         self.__dict__.update(own or {})
 

@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.abc
 import importlib.machinery
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -41,12 +42,30 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
+class _RuntimeInfo:
+    """What `cupyx.get_runtime_info()` returns; its text has a line per property, as CuPy's."""
+
+    def __str__(self) -> str:
+        properties = runtime.NAMES["getDeviceProperties"](0)
+        values = {
+            "CuPy Version": VERSION,
+            "NumPy Version": np.__version__,
+            "Python Version": platform.python_version(),
+            "Device 0 Name": properties["name"].decode(),
+            "Device 0 Compute Capability": devices.get_compute_capability(),
+            "Device 0 PCI Bus ID": "0000:00:00.0",
+        }
+        return "".join(f"{name:<28}: {value}\n" for name, value in values.items())
+
+
 def _memoize(for_each_device: bool = False) -> Callable[[Any], Any]:
     return functools.cache
 
 
 def _cupy_names() -> dict[str, Any]:
-    names = {name: getattr(arrays, name) for name in ("array", "asarray", "asnumpy", "empty", "empty_like")}
+    names = {
+        name: getattr(arrays, name) for name in ("array", "asarray", "asnumpy", "empty", "empty_like", "from_dlpack")
+    }
     names |= {
         name: functools.partial(arrays.asarray, order=order)
         for name, order in (("ascontiguousarray", "C"), ("asfortranarray", "F"), ("asanyarray", None))
@@ -122,7 +141,11 @@ def _modules() -> dict[str, ForwardingModule]:
         modules[f"cupy.{name}"] = ForwardingModule(f"cupy.{name}", getattr(np, name))
     modules["cupy.random"] = ForwardingModule("cupy.random", None, random_numbers.NAMES)
     modules["cupy.testing"] = ForwardingModule("cupy.testing", None, utilities.TESTING)
-    modules["cupyx"] = ForwardingModule("cupyx", None, utilities.CUPYX)
+    modules["cupy.cublas"] = ForwardingModule(
+        "cupy.cublas", None, {"nrm2": lambda x: modules["cupy.linalg"].norm(x.ravel())}
+    )
+    own = utilities.CUPYX | {"get_runtime_info": lambda full=False: _RuntimeInfo()}
+    modules["cupyx"] = ForwardingModule("cupyx", None, own)
     modules["cupyx.profiler"] = ForwardingModule("cupyx.profiler", None, utilities.PROFILER)
     modules["cupyx.scipy"] = ForwardingModule("cupyx.scipy", None, {"get_array_module": arrays.get_array_module})
     return modules

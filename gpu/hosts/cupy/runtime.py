@@ -24,6 +24,7 @@ def _get_properties(device: int) -> dict[str, Any]:
     }
     return {
         "name": device_name().encode(),
+        "uuid": bytes(16),
         "totalGlobalMem": total_memory(),
         "sharedMemPerBlock": value["MAX_SHARED_MEMORY_PER_BLOCK"],
         "sharedMemPerBlockOptin": value["MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"],

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 _OPTIONS_WITH_VALUE = {
     *("-I", "-D", "-U", "-include", "-isystem", "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode"),
     *("-o", "-x", "-L", "-l", "-m", "-t", "-std", "-ccbin", "-maxrregcount", "-Xcompiler", "--compiler-options"),
-    *("-Xptxas", "--ptxas-options", "-Xlinker", "-Xcudafe", "--options-file"),
+    *("-Xptxas", "--ptxas-options", "-Xlinker", "-Xcudafe", "--options-file", "-e", "--entries"),
 }
 
 

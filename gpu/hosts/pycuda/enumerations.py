@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 from gpu.hosts.driver.attributes import DEVICE_ATTRIBUTES
 from gpu.hosts.pycuda.names import MODULE, NAMES
@@ -108,8 +109,17 @@ _FLAGS: dict[str, dict[str, int]] = {
     "mem_host_register_flags": {"PORTABLE": 1, "DEVICEMAP": 2},
 }
 
+
+class _Enumeration(IntEnum):
+    """An enumeration whose members are printed as PyCUDA prints its own: by name."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_create: Any = _Enumeration  # mypy takes a call of a subclass for one of a member
 for _name, _values in _ENUMERATIONS.items():
-    NAMES[_name] = IntEnum(_name, _values, module=MODULE)
+    NAMES[_name] = _create(_name, _values, module=MODULE)
 for _name, _values in _FLAGS.items():
     NAMES[_name] = type(_name, (), {"__module__": MODULE, **_values})
 NAMES |= {"TRSA_OVERRIDE_FORMAT": 1, "TRSF_READ_AS_INTEGER": 1, "TRSF_NORMALIZED_COORDINATES": 2, "TR_DEFAULT": -1}

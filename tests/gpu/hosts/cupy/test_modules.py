@@ -13,6 +13,7 @@ assert device.id == 0 and device.compute_capability == "90" and cp.cuda.runtime.
 assert device.attributes["MultiProcessorCount"] == 16 and device.attributes["WarpSize"] == 32
 properties = cp.cuda.runtime.getDeviceProperties(0)
 assert properties["maxThreadsPerBlock"] == 1024 and properties["maxThreadsDim"] == (1024, 1024, 64)
+assert len(properties["uuid"]) == 16
 start, end = cp.cuda.Event(), cp.cuda.Event()
 with device, cp.cuda.Stream(non_blocking=True) as stream:
     assert cp.cuda.get_current_stream() == stream != cp.cuda.Stream.null
@@ -29,6 +30,42 @@ except cp.cuda.runtime.CUDARuntimeError as error:
     )
     assert ended.code == 0, ended.stderr
     assert ended.stdout == "cudaErrorInvalidResourceHandle: invalid resource handle\n"
+
+
+def test_other_packages_find_cupy_and_its_versions(script):
+    """As sigpy, Kernel Tuner and thinc look for it."""
+    ended = script(
+        """
+import importlib.util
+import cupy.cublas, cupyx
+for name in ("cupy", "cupyx", "cupy.cuda", "cupyx.scipy.ndimage"):
+    assert importlib.util.find_spec(name).name == name, name
+info = dict(line.split(":", 1) for line in str(cupyx.get_runtime_info()).splitlines())
+info = {name.strip(): value.strip() for name, value in info.items()}
+assert info["CuPy Version"] == cp.__version__ and info["Device 0 Compute Capability"] == "90"
+assert info["Device 0 Name"] == cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+assert abs(float(cupy.cublas.nrm2(cp.array([3.0, 4.0]))) - 5) < 1e-12
+"""
+    )
+    assert ended.code == 0, ended.stderr
+
+
+def test_arrays_are_exchanged_through_dlpack(script):
+    """Device arrays share their memory, as on a GPU; arrays of the host are copied."""
+    ended = script(
+        """
+a = cp.arange(5, dtype=cp.float32)
+b = cp.from_dlpack(a)
+assert type(b) is cp.ndarray and b.data.ptr == a.data.ptr
+b += 1
+assert a.tolist() == [1, 2, 3, 4, 5]
+host = np.arange(3)
+c = cp.from_dlpack(host)
+assert type(c) is cp.ndarray and c.tolist() == [0, 1, 2]
+assert np.from_dlpack(a).tolist() == a.tolist()
+"""
+    )
+    assert ended.code == 0, ended.stderr
 
 
 def test_memory_is_copied_between_host_and_device(script):

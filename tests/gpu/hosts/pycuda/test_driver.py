@@ -133,6 +133,8 @@ def test_every_attribute_has_a_number_and_a_value(context):
     for attribute in NAMES["device_attribute"]:
         assert device.get_attribute(attribute) == attributes.VALUE_BY_NUMBER[attribute]
     assert device.compute_capability() == (9, 0)
+    names = NAMES["device_attribute"]
+    assert f"{names.WARP_SIZE} {names.WARP_SIZE!s}" == "WARP_SIZE WARP_SIZE", "as PyCUDA's print"
 
 
 def test_boxes_are_copied_between_host_device_and_arrays(context):
@@ -185,7 +187,19 @@ def test_the_compiler_takes_nvccs_options(tmp_path):
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "of.h").write_text("#define OF_HEADER 3\n")
     (tmp_path / "kernel.cu").write_text('#include "of.h"\n__global__ void k(int *a) { *a = N + OF_HEADER; }\n')
-    options = ["--cubin", "-arch", "sm_90", "-Iinclude", "-D", "N=4", "-O3", "-std=c++17", "--ptxas-options=-v"]
+    options = [
+        "--cubin",
+        "-arch",
+        "sm_90",
+        "-Iinclude",
+        "-D",
+        "N=4",
+        "-O3",
+        "-std=c++17",
+        "--ptxas-options=-v",
+        "-e",
+        "k",
+    ]
     assert compiler.run_nvcc([*options, "kernel.cu"], tmp_path) == (0, b"", b"")
     image = compiler.SourceImage.load((tmp_path / "kernel.cubin").read_bytes())
     assert image is not None
