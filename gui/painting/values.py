@@ -11,6 +11,9 @@ from gpu.declaration.pattern import Array
 _MIN_SCIENTIFIC_WIDTH = 5
 """Minimum number of characters for scientific notation."""
 
+_MIN_WHOLE, _MAX_WHOLE = 1e7, 1e10
+"""Whole floats in this range are written with all digits; those below have them anyway."""
+
 
 def format_value(value: Any, max_characters: int = 12) -> str:
     """Return a number in at most `max_characters` characters where possible, with as many digits as fit."""
@@ -24,6 +27,8 @@ def format_value(value: Any, max_characters: int = 12) -> str:
         return str(value)
     elif not math.isfinite(value):
         return {math.inf: "∞", -math.inf: "−∞"}.get(value, "NaN")
+    elif _MIN_WHOLE <= abs(value) < _MAX_WHOLE and value.is_integer() and len(text := f"{value:.0f}") <= max_characters:
+        return text  # float32 counts on to 2**24 exactly: 1.677722e7 would hide that
     for digits in range(min(7, max(max_characters, 1)), 0, -1):
         text = f"{value:.{digits}g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
         if text.startswith(("0.", "-0.")) and len(text) > max_characters:

@@ -17,7 +17,11 @@ _AXES = {"x": 0, "y": 1, "z": 2}
 
 
 def format_value(value: Value) -> str:
-    """Format a value as in C, floats with six digits; a vector lists all parts, an unknown value is ""."""
+    """Format a value as in C, floats with six digits; a vector lists all parts, an unknown value is "".
+
+    Whole floats have all digits up to ten: the step from 16777216 to 16777217, which float32 cannot represent, is
+    the subject of a lesson.
+    """
     if value is None:
         return ""
     if isinstance(value, tuple):
@@ -25,7 +29,10 @@ def format_value(value: Value) -> str:
     kind = np.asarray(value).dtype.kind
     if kind == "b":
         return "true" if value else "false"
-    return f"{float(value):.6g}" if kind == "f" else str(int(value))
+    if kind != "f":
+        return str(int(value))
+    number = float(value)
+    return f"{number:.0f}" if 1e6 <= abs(number) < 1e10 and number.is_integer() else f"{number:.6g}"
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,7 @@ def test_shuffles():
         ("unsigned u = 0; u -= 1;", "u = 0 - 1 = 4294967295"),
         ("bool b = a[1] > 3; a[1] = !b;", "a[1] = !true = 0"),
         ("float f = sqrtf(a[6] * 1.f); a[0] = f;", "f = sqrtf(16 * 1) = 4"),
+        ("float f = 16777216; f += a[1] - 10;", "f = 16777216 + (11 - 10) = 16777216"),
         ("switch (a[1] % 4) { case 3: a[1] = 0; }", "a[1] % 4  →  11 % 4  →  3"),
         ("atomicMax(&a[40], threadIdx.x + 100);", "atomicMax(&a[40], 1 + 100): a[40] from 100 to 101"),
         ("a[1] = [](int x) { return x + 1; }(3);", None),

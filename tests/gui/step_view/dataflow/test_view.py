@@ -292,6 +292,9 @@ def test_numbers_of_which_too_little_would_be_left_are_left_out():
     assert format_values(np.array([-148.25, 7.0, 12.5]), 4) == ["-148", "7", "12.5"]
     assert format_values(np.array([-14825.0, 7.0]), 4) == ["", "7"]
     assert format_values(np.array([-14825.0]), 6) == ["-14825"]
+    assert format_values(np.array([2.0**24, -(2.0**31), 16777217.5, 1e12, 2.0**31]), 11) == [
+        "16777216", "-2147483648", "1.677722e7", "1e12", "2147483648"]  # fmt: skip
+    assert format_values(np.array([2.0**24]), 7) == ["1.678e7"]
 
 
 def test_lines_pass_below_the_cells_between_their_ends(qtbot, open_step_tab):
