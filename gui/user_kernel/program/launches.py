@@ -179,7 +179,7 @@ class LaunchTable(QTableView):
         # Not by content, which would measure all rows again for each new one.
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(_FINDINGS_COLUMN, QHeaderView.ResizeMode.Stretch)
-        for place, width in enumerate((26, 88, 54, 54, 48, 66, 56, 46)):
+        for place, width in enumerate((26, 84, 48, 54, 60, 66, 58, 46)):
             self.setColumnWidth(place, look().px(width))
         rows.setDefaultSectionSize(look().px(26))
         self.doubleClicked.connect(lambda index: self.step_requested.emit(index.row() + 1))

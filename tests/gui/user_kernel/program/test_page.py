@@ -156,6 +156,10 @@ def test_the_table_of_launches_fits_into_a_small_window(program_window, program)
     assert table.isVisible()
     assert table.horizontalScrollBar().maximum() == 0
     assert table.columnWidth(table.table_model.columnCount() - 1) > 60, "room for the findings"
+    header, model = table.horizontalHeader(), table.model()
+    for place in range(model.columnCount()):
+        title = model.headerData(place, Qt.Orientation.Horizontal)
+        assert header.fontMetrics().horizontalAdvance(title) + 6 <= header.sectionSize(place), title
 
 
 def test_output_comes_while_the_program_runs_and_stop_ends_it(qtbot, program_window, program, tmp_path):
