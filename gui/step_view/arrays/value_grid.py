@@ -24,8 +24,12 @@ MAX_SHORT_LENGTH = 4
 """Maximum number of characters of a value that needs no extra space to the next cell."""
 _MARGIN = 4
 """Pixels left and right of a value, together."""
+_MAX_TEXT_SCALE = 1.3
+"""Maximum font size of values as a multiple of the text size."""
 _DIGIT_WIDTH = 0.62
 """Width of a digit as a share of the font size."""
+FLOAT_CHARACTERS = 7
+"""Number of characters of floats for which there should be room."""
 _MIN_FONT_SIZE = 7
 """Minimum font size in pixels."""
 _DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
@@ -46,21 +50,23 @@ class ValueGrid:
         Number of characters of the longest value; few make the text larger.
     """
 
-    def __init__(self, shape: tuple[int, int], cell: float, ratio: float, characters: int = MAX_SHORT_LENGTH) -> None:
+    def __init__(self, shape: tuple[int, int], cell: float, ratio: float, characters: int = FLOAT_CHARACTERS) -> None:
         self.shape, self.cell = shape, cell
         self._shades = Shades(shape)
         self._picture = QPixmap(round(shape[1] * cell * ratio), round(shape[0] * cell * ratio))
         self._picture.setDevicePixelRatio(ratio)
         self._picture.fill(Qt.GlobalColor.transparent)
         self._cells = Pixmaps()
-        width_limit = int((cell - _MARGIN) / (_DIGIT_WIDTH * characters))
-        size = max(8, min(look().small_px, max(round(cell * 0.4), min(round(cell * 0.55), width_limit))))
+        # Long values, which fill their cells, need the margin of another digit.
+        needed = characters if characters <= MAX_SHORT_LENGTH else characters + 1
+        width_limit = int((cell - _MARGIN) / (_DIGIT_WIDTH * needed))
+        larger_size = min(round(cell * 0.55), width_limit, round(look().text_px * _MAX_TEXT_SCALE))
+        size = max(8, min(look().small_px, round(cell * 0.4)), larger_size)
         font = code_font(size)
         self._lettering = Lettering(font)
         self._narrow_lettering = Lettering(_find_narrow_font(cell, size))
         digit_width = QFontMetricsF(font).horizontalAdvance("0")
         room = int((cell - 3) / digit_width)
-        # Long values, which fill their cells, need a margin.
         self._max_characters = max(1, room if room <= MAX_SHORT_LENGTH else int((cell - digit_width) / digit_width))
 
     def paint(

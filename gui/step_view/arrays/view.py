@@ -21,7 +21,7 @@ from gui.qt.events import is_event_type
 from gui.step_view.arrays.panels import Panel, build_panels, wrap_shape
 from gui.step_view.arrays.shades import Mark, ValueRange
 from gui.step_view.arrays.tinted_grid import TintedGrid
-from gui.step_view.arrays.value_grid import MAX_SHORT_LENGTH, MIN_READABLE_CELL, ValueGrid
+from gui.step_view.arrays.value_grid import FLOAT_CHARACTERS, MIN_READABLE_CELL, ValueGrid
 from gui.step_view.dataflow.descriptions import describe_race
 from gui.widgets.basic import wrap_tip
 
@@ -84,10 +84,10 @@ def _find_best_wrap(
 
 
 def _count_characters(panel: Panel, value_range: ValueRange | None) -> int:
-    """Return the number of characters of the longest integer of an array, at most that of a short value."""
+    """Return the number of characters of the longest integer of an array, or those that floats need."""
     if value_range is None or not np.issubdtype(panel.values.dtype, np.integer):
-        return MAX_SHORT_LENGTH
-    return min(max(len(str(int(bound))) for bound in value_range), MAX_SHORT_LENGTH)
+        return FLOAT_CHARACTERS
+    return max(len(str(int(bound))) for bound in value_range)
 
 
 @dataclass(frozen=True)

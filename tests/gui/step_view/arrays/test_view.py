@@ -168,20 +168,25 @@ def test_rows_are_short_where_large_text_needs_larger_cells(qtbot, open_step_tab
     assert {panel.shape[1] for panel in view.panels if panel.count >= 16} == {row_length}
 
 
+def measure_text_height(value, cell):
+    """Return the number of lines of pixels that the text of a value takes in a cell."""
+    image = QImage(cell, cell, QImage.Format.Format_RGB32)
+    image.fill(QColor("black"))
+    painter = QPainter(image)
+    panel = Panel(0, "s", 0, np.array([[value]]), np.ones((1, 1), bool))
+    view = MemoryView()
+    view._grid(panel, cell, (0.0, value)).paint(painter, panel, QPointF(0, 0), (0.0, 1e12), [])
+    painter.end()
+    inside = range(2, cell - 2)
+    return sum(len({image.pixelColor(x, y).name() for x in inside}) > 1 for y in inside)
+
+
 def test_short_values_are_written_in_larger_text(qtbot):
     set_look(Look(look().theme, FONT_SIZES["lecture hall"]))
+    assert measure_text_height(25, 26) == measure_text_height(2, 26) >= measure_text_height(253, 26) + 2
+    assert measure_text_height(253, 26) == measure_text_height(2.53, 26)
 
-    def measure_text_height(value):
-        image = QImage(26, 26, QImage.Format.Format_RGB32)
-        image.fill(QColor("black"))
-        painter = QPainter(image)
-        panel = Panel(0, "s", 0, np.array([[value]]), np.ones((1, 1), bool))
-        view = MemoryView()
-        qtbot.addWidget(view)
-        view._grid(panel, 26, (0.0, value)).paint(painter, panel, QPointF(0, 0), (0.0, 1e9), [])
-        painter.end()
-        lines = [{image.pixelColor(x, y).name() for x in range(2, 24)} for y in range(2, 24)]
-        return sum(len(colors) > 1 for colors in lines)
 
-    assert measure_text_height(25) == measure_text_height(2) >= measure_text_height(253) + 2
-    assert measure_text_height(253) == measure_text_height(2.53)
+def test_values_grow_with_their_cells(qtbot):
+    assert measure_text_height(253, 26) < measure_text_height(253, 44) <= measure_text_height(253, 64)
+    assert measure_text_height(100000, 64) > measure_text_height(2000000000, 64) > 3  # all digits, not an ellipsis
