@@ -29,7 +29,7 @@ from gpu.simulator.executor.state.progress import ProgressMonitor, StarvationErr
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues, store
 from gpu.simulator.ir.value_uses import ValueUses
-from gpu.simulator.types import Pointer, Scalar, Type, Void, leaves
+from gpu.simulator.types import VOID, Pointer, Scalar, Type, Void, leaves
 
 _ITERATIONS_PER_TEST = 4
 """Loop iterations between two tests of the time limit, which keep their cost negligible."""
@@ -51,8 +51,9 @@ class CompiledFunction:
         """Run a `__device__` function in the lanes of `mask` and return its value."""
         frame = CallFrame(caller.batch, self.function.slots, caller.kernel or caller, caller.globals, caller.depth + 1)
         self._run(frame, mask, arguments)
-        if frame.result is None and caller.batch.faults is not None:
-            return create_zero(self.function.type)  # every lane has ended; what the caller computes is dropped
+        if frame.result is None and self.function.type != VOID:
+            # Every lane has ended, or it lacks a return statement: C++ leaves this value undefined.
+            return self._values.lift(create_zero(self.function.type))
         return frame.result
 
     def launch(

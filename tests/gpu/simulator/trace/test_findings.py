@@ -57,6 +57,18 @@ def _numbers(text: str) -> tuple[int, int]:
     return int(thread), int(block)
 
 
+def test_a_function_that_returns_no_value_is_recorded() -> None:
+    """Its value is undefined in C++; in the simulator it is 0."""
+    source = """
+__device__ int twice(int x) { int result = 2 * x; }
+__global__ void k(const int *in, int *out) {
+    int v = twice(in[threadIdx.x]);
+    out[threadIdx.x] = v + 7;
+}"""
+    trace = trace_kernel(source)
+    assert trace.array("out", len(trace.events)).tolist() == [7] * 64
+
+
 def test_a_fault_is_the_last_finding() -> None:
     trace = trace_kernel(last=90)
     last = trace.findings[-1]
