@@ -63,8 +63,8 @@ class StageArray:
         match = _ARRAY.fullmatch(text.strip())
         if match is None:
             return None
-        texts = (match[group] or "" for group in ("low", "high", "fill"))
-        return cls(match["use"], match["size"].strip(), *texts, is_sorted=match["sorted"] is not None)
+        low, high, fill = (match[group] or "" for group in ("low", "high", "fill"))
+        return cls(match["use"], match["size"].strip(), low, high, fill, is_sorted=match["sorted"] is not None)
 
 
 def find_range(
