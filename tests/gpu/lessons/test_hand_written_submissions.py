@@ -11,6 +11,7 @@ from gpu.messages.judgments import Judgment
 
 Edits = tuple[tuple[str, str], ...]
 
+STRIDE = "01-threads-and-indices/grid-stride"
 GROUPS = "07-warp-primitives/groups"
 FIRST = "07-warp-primitives/first-negative"
 RANK = "07-warp-primitives/rank"
@@ -80,6 +81,7 @@ WRONG: list[tuple[str, str | Edits]] = [
     (KAHAN, "float next = total + x[i]; lost += (next - total) - x[i]; total = next;"),
 ]
 RIGHT: list[tuple[str, str | Edits]] = [
+    (STRIDE, (("2.0f * x[i]", "x[i] + x[i]"),)),
     (TREE, """for (int half = 32; half > 0; half /= 2) {
         float other = t < half ? s[t + half] : 0.0f;
         __syncthreads();
