@@ -29,6 +29,7 @@ _SCHEDULE = "shuffle:1"
 _MAX_SHOWN_CHARACTERS = 80
 _STREAM_NOTES = {
     "late": ", with the operations of streams as late as the program allows",
+    "late-interleaved": ", with the operations of streams as late as the program allows, one of each stream in turn",
     "late-reversed": ", with the operations of streams as late as the program allows, those of later streams first",
 }
 

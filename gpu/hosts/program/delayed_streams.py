@@ -35,8 +35,9 @@ def _do_nothing() -> None:
 
 @dataclass(frozen=True)
 class _DelayedOperation:
-    """An operation, with the numbers of those that run before it."""
+    """An operation of a stream, with the numbers of those that run before it."""
 
+    stream: int
     run: Callable[[], object]
     predecessors: frozenset[int]
 
@@ -47,11 +48,12 @@ class DelayedStreams:
 
     Parameters
     ----------
-    reverse : bool
-        Whether a wait for all streams runs the operations of later streams first.
+    order : {"late", "late-reversed", "late-interleaved"}
+        What a wait for all streams runs: one stream after the other; later streams first; or an operation of each
+        stream in turn.
     """
 
-    reverse: bool = False
+    order: str = "late"
     _pending: dict[int, _DelayedOperation] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)
     _events: dict[int, int] = field(default_factory=dict)
@@ -78,7 +80,7 @@ class DelayedStreams:
             synchronized = (stream,) if stream in self._non_blocking else (stream, _DEFAULT)
             before |= {self._last[other] for other in synchronized if other in self._last}
         self._count += 1
-        self._pending[self._count] = _DelayedOperation(run, frozenset(before))
+        self._pending[self._count] = _DelayedOperation(stream, run, frozenset(before))
         self._last[stream] = self._count
         return self._count
 
@@ -107,9 +109,15 @@ class DelayedStreams:
             self._finish((self._last[stream],))
 
     def finish_all(self) -> None:
-        """Run all operations, one stream after the other."""
-        for _, last in sorted(self._last.items(), reverse=self.reverse):
-            self._finish((last,))
+        """Run all operations in the order of streams that `order` names."""
+        if self.order != "late-interleaved":
+            for _, last in sorted(self._last.items(), reverse=self.order == "late-reversed"):
+                self._finish((last,))
+        while self._pending:
+            # Operations are pending in the order of their issue, so these are the first ones of their streams.
+            firsts = {operation.stream: number for number, operation in reversed(self._pending.items())}
+            for _, number in sorted(firsts.items()):
+                self._finish((number,))
 
     def _finish(self, numbers: Iterable[int]) -> None:
         needed: set[int] = set()

@@ -97,8 +97,7 @@ class _Program:
         Parameters
         ----------
         case : mapping
-            "input", the text of its standard input; "streams", one of "immediate", "late" and "late-reversed";
-            "schedule".
+            "input", the text of its standard input; "streams", "immediate" or an order of `DelayedStreams`; "schedule".
 
         Returns
         -------
@@ -158,7 +157,7 @@ class _Program:
                     _write_line(channel, {"kernel": entry.kernel, "findings": findings})
                 sent = len(journal.entries)
 
-            late = None if case["streams"] == "immediate" else DelayedStreams(reverse=case["streams"] != "late")
+            late = None if case["streams"] == "immediate" else DelayedStreams(case["streams"])
             runtime = _WatchedRuntime([self.unit], send_launches, late)
             runtime.shared = shared
             runtime.add_module(0, self.module)

@@ -64,6 +64,13 @@ WRONG: list[tuple[str, str | Edits, str]] = [
     (COPIES, (("if (i < n) y", "y"),), "out-of-bounds"),
     (COPIES, (("cudaFree(device_x);", "cudaFree(device_x);\n    *(volatile int *)0 = 1;"),), "crashes"),
     (ERRORS, ((CHECKED, "if (threads > 1024) return 0;"),), "exit code"),
+    (ERRORS, ((CHECKED, "if (n > 1 && failed(cudaGetLastError())) return 1;"),), "exit code"),
+    (COPIES, (("(n + 127) / 128, 128", "1, n"),), "no kernel runs"),
+    (
+        PIPELINE,
+        (("(device_x + first, device_y", "(device_x, device_y"), ("Async(device_x + first", "Async(device_x")),
+        "order of the",
+    ),
     (
         PIPELINE,
         (("stream>>>", "0>>>"), ("cudaStreamCreate(&stream)", "cudaStreamCreateWithFlags(&stream, 1)")),

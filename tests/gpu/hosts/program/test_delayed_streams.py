@@ -10,14 +10,15 @@ import pytest
 from gpu.hosts.program.delayed_streams import DelayedStreams
 
 A, B, FREE = 16, 32, 48
+ORDERS = ("late", "late-reversed", "late-interleaved")
 
 
 class Log:
     """Delayed streams whose operations append their names."""
 
-    def __init__(self, *, reverse: bool = False) -> None:
+    def __init__(self, order: str = "late") -> None:
         self.done: list[str] = []
-        self.streams = DelayedStreams(reverse=reverse)
+        self.streams = DelayedStreams(order)
         for stream in (A, B, FREE):
             self.streams.add_stream(stream, is_non_blocking=stream == FREE)
 
@@ -40,17 +41,24 @@ def test_nothing_runs_until_the_program_waits_for_it() -> None:
     assert log.done == ["a1", "a2", "b1"]
 
 
-@pytest.mark.parametrize(("reverse", "order"), [(False, ["a", "b"]), (True, ["b", "a"])])
-def test_a_wait_for_all_runs_streams_in_either_order(reverse: bool, order: list[str]) -> None:
-    log = Log(reverse=reverse)
-    log.submit(A, "a")
-    log.submit(B, "b")
+@pytest.mark.parametrize(
+    ("order", "done"),
+    [
+        ("late", ["a1", "a2", "b1", "b2"]),
+        ("late-reversed", ["b1", "b2", "a1", "a2"]),
+        ("late-interleaved", ["a1", "b1", "a2", "b2"]),
+    ],
+)
+def test_a_wait_for_all_runs_streams_in_each_order(order: str, done: list[str]) -> None:
+    log = Log(order)
+    for stream, name in ((A, "a1"), (A, "a2"), (B, "b1"), (B, "b2")):
+        log.submit(stream, name)
     log.streams.finish_all()
-    assert log.done == order
+    assert log.done == done
 
 
 def test_an_event_orders_only_what_comes_after_the_wait() -> None:
-    log = Log(reverse=True)
+    log = Log("late-reversed")
     log.submit(A, "a1")
     log.record(7, A)
     log.submit(A, "a2")
@@ -86,7 +94,7 @@ def test_an_event_that_was_never_recorded_orders_nothing() -> None:
 
 @pytest.mark.parametrize("legacy", [0, 1])
 def test_the_default_stream_waits_for_blocking_streams_and_they_for_it(legacy: int) -> None:
-    log = Log(reverse=True)
+    log = Log("late-reversed")
     log.submit(A, "a")
     log.submit(FREE, "free")
     log.submit(legacy, "default")
@@ -102,7 +110,7 @@ def test_the_default_stream_waits_for_blocking_streams_and_they_for_it(legacy: i
 @pytest.mark.parametrize("seed", range(20))
 def test_every_operation_follows_its_predecessors_and_runs_once(seed: int) -> None:
     generator = np.random.default_rng(seed)
-    log, before, last = Log(reverse=bool(seed % 2)), {}, dict.fromkeys((A, B, FREE), "")
+    log, before, last = Log(ORDERS[seed % 3]), {}, dict.fromkeys((A, B, FREE), "")
     for number in range(60):
         stream = int(generator.choice((A, B, FREE)))
         match generator.integers(5):
