@@ -15,10 +15,11 @@ from gpu.lessons.expressions import Array, evaluate_number
 from gpu.messages.judgments import RANDOM_KIND
 
 INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "rising",
-               "negative", "alternating", "fractions", "tiny", "large")  # fmt: skip
+               "negative", "alternating", "fractions", "precise", "tiny", "large")  # fmt: skip
 """Kinds of generated inputs: random, and special cases that reveal common mistakes.
 
-"fractions" and "tiny" differ from random only for floats, "large" only for arrays without a declared range.
+"fractions", "precise" and "tiny" differ from random only for floats, "large" only for arrays without a declared range.
+"precise" has random bits in the whole mantissa; its values have one sign, so that sums do not cancel.
 """
 
 _FRACTION = 1 / 16
@@ -133,6 +134,8 @@ def generate_array(
             values = np.where(np.arange(size) % 2 == 0, low, high)
         case "fractions" | "tiny" | "large" if dtype.kind == "f":
             values += _FRACTION * generator.integers(1, round(1 / _FRACTION), size)
+        case "precise" if dtype.kind == "f":
+            values = max(high, low, key=abs) * generator.uniform(0.5, 1.0, size)
     values = values.clip(min(low, high), high)
     if dtype.kind == "f" and kind == "large" and not array.low:
         values *= _FLOAT_SCALE

@@ -22,6 +22,12 @@ STORAGE = [
     ("08-reduction/tree", "__shared__ float", "__shared__ int"),
     ("09-scan/kogge-stone", "__shared__ int", "__shared__ short"),
     ("16-matrix-product/tiled", "__shared__ float a", "__shared__ int a"),
+    ("01-threads-and-indices/add", "a[i] + b[i]", "__int_as_float(__float_as_int(a[i] + b[i]) & 0xfffff000)"),
+    (
+        "16-matrix-product/naive",
+        "sum += A[row * k + i]",
+        "sum += __int_as_float(__float_as_int(A[row * k + i]) & ~0x1fff)",
+    ),
     ("17-sort/bitonic", "__shared__ int", "__shared__ short"),
     ("18-n-body/pull", "float d", "int d"),
     ("20-stencil/cube", "__shared__ int", "__shared__ signed char"),
@@ -32,6 +38,13 @@ PARAMETERS = [
     ("01-threads-and-indices/add", "i < n)", "i < min(n, 1024))"),
     ("01-threads-and-indices/grid-stride", "gridDim.x", "2"),
     ("02-divergence/clamp", "value < low) value = low", "value < -10.0f) value = -10.0f"),
+    (
+        "02-divergence/clamp",
+        "    if (value < low)",
+        "    if (value * value > high * high) value = value < 0 ? low : high;\n    if (value < low)",
+    ),
+    ("16-matrix-product/naive", "i < k", "i < min(k, 64)"),
+    ("16-matrix-product/tiled", "first < k", "first < min(k, 64)"),
     ("08-reduction/guard", "blockDim.x", "32"),
     ("13-histogram/runs", "int run", "signed char run"),
     (
