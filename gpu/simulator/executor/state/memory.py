@@ -389,7 +389,8 @@ class LocalMemory:
     The elements of `s` bytes at offset `o` of all lanes are stored consecutively from byte `o * lanes`, so that an
     index shared by all lanes addresses a row. This layout requires that elements are read in the size in which they
     were written. In `punned` memory the bytes of a lane are consecutive instead, so elements may have any size. Memory
-    with elements of one size is converted to that layout at the first read in another size, unless it is recorded.
+    is converted to that layout at the first access in another size than that of a written element, unless it is
+    recorded.
     """
 
     def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False, punned: bool = False) -> None:
@@ -402,6 +403,8 @@ class LocalMemory:
         self._lanes = lanes
         self.stride = -(-size // 16) * 16 if punned else size
         self._data = np.full(self.stride * lanes, 0 if zeroed else POISON, np.uint8)
+        # For each byte, the size of the element that it was last written in; 0 if it was not.
+        self._written_sizes = bytearray(size)
         self._sizes: set[int] = set()
 
     @property
@@ -414,14 +417,9 @@ class LocalMemory:
         return (element >= 0) & (element < self.size // size)
 
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
-        if self._sizes and dtype.itemsize not in self._sizes and not self.punned and not self._convert_layout():
-            raise LaunchError(
-                f"{site.position}: {self.name} is read in elements of {dtype.itemsize} bytes but was written in "
-                "another size, which the simulator does not support in local memory.",
-                position=site.position,
-                advice="Read elements of the written size and combine them, or use functions such as __float_as_int.",
-            )
         self._check(batch, element, dtype, mask, site)
+        if not self.punned and self._sizes and self._sizes != {dtype.itemsize}:
+            self._require_size(element, dtype.itemsize, mask, site)
         view = self._data.view(dtype) if self._data.size else self._data
         if self.punned:
             values = np.zeros(batch.geometry.lanes, dtype)
@@ -440,7 +438,12 @@ class LocalMemory:
         self, batch: BlockBatch, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
     ) -> None:
         self._check(batch, element, dtype, mask, site)
-        self._sizes.add(dtype.itemsize)
+        if not self.punned and not (
+            isinstance(element, int) and self._written_sizes[element * dtype.itemsize] == dtype.itemsize
+        ):
+            self._sizes.add(dtype.itemsize)
+            first, last = self._require_size(element, dtype.itemsize, mask, site)
+            self._written_sizes[first:last] = bytes((dtype.itemsize,)) * (last - first)
         view = self._data.view(dtype)
         if self.punned:
             view[self._punned_index(element, dtype, mask)] = _select_lanes(value, mask.lanes)
@@ -468,17 +471,42 @@ class LocalMemory:
             thread=batch.describe(int(mask.lanes[0])),
         )
 
-    def _convert_layout(self) -> bool:
-        """Convert to the layout with consecutive bytes per lane if possible; return whether it succeeded."""
-        if self.recorded or len(self._sizes) != 1:
-            return False
-        (size,) = self._sizes
-        count, stride = self.size // size, -(-self.size // 16) * 16
+    def _require_size(self, element: Any, size: int, mask: LaneMask, site: AccessSite) -> tuple[int, int]:
+        """Convert the layout if lanes access bytes that were written in another size; return the range of the bytes.
+
+        Raises
+        ------
+        LaunchError
+            The memory is recorded, so its layout cannot change.
+        """
+        if isinstance(element, int):
+            first, last = element * size, (element + 1) * size
+        else:
+            elements = _select_lanes(element, mask.lanes)
+            first, last = int(elements.min()) * size, (int(elements.max()) + 1) * size
+        sizes = self._written_sizes[first:last]
+        if sizes.count(size) + sizes.count(0) < last - first:
+            if self.recorded:
+                raise LaunchError(
+                    f"{site.position}: {self.name} is accessed in elements of {size} bytes but was written in another "
+                    "size, which the simulator does not support in local memory.",
+                    position=site.position,
+                    advice="Use elements of the written size and combine them, or functions such as __float_as_int.",
+                )
+            self._convert_layout()
+        return first, last
+
+    def _convert_layout(self) -> None:
+        """Convert to the layout with consecutive bytes per lane."""
+        stride, first = -(-self.size // 16) * 16, 0
         laid = np.full((self._lanes, stride), 0 if self.zeroed else POISON, np.uint8)
-        elements = self._data[: count * self._lanes * size].reshape(count, self._lanes, size)
-        laid[:, : count * size] = elements.transpose(1, 0, 2).reshape(self._lanes, -1)
+        while first < self.size:
+            size = self._written_sizes[first] or 1
+            if self._written_sizes[first]:
+                row = self._data[first * self._lanes : (first + size) * self._lanes]
+                laid[:, first : first + size] = row.reshape(self._lanes, size)
+            first += size
         self.punned, self.stride, self._data = True, stride, laid.reshape(-1)
-        return True
 
     def _punned_index(self, element: Any, dtype: DType, mask: LaneMask) -> Array:
         index: Array = mask.lanes * (self.stride // dtype.itemsize) + np.asarray(

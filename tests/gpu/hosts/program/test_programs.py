@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base import nesting
 from tests import needs
 
 
@@ -593,23 +594,24 @@ int main() {
 
 def test_what_only_the_simulator_does_not_launch_is_said(program):
     """And a launch that no GPU takes is only an error, as there."""
+    terms = " + ".join(["1"] * (nesting.MAX_EXPRESSION_DEPTH - 20))
     ended = program(
+        f"__device__ int count(int n) {{ return n == 0 ? 0 : count(n - 1) + {terms}; }}\n"
         """
-__global__ void mixed(int *out) {
-    int own[2] = {1, 2};
-    ((short *)own)[1] = 3;
-    out[0] = ((char *)own)[0];
-}
+__global__ void find(int *out) { out[0] = count(out[0] + 60); }
 int main() {
-    mixed<<<1, 2048>>>(nullptr);
+    int *out;
+    CHECK(cudaMalloc(&out, sizeof(int)));
+    CHECK(cudaMemset(out, 0, sizeof(int)));
+    find<<<1, 2048>>>(out);
     printf("%s ", cudaGetErrorName(cudaGetLastError()));
-    mixed<<<1, 1>>>(nullptr);
+    find<<<1, 1>>>(out);
     printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
 }
 """
     )
     assert ended.stdout == "cudaErrorInvalidConfiguration cudaErrorInvalidConfiguration\n"
-    complaint = "program.cu:14:14: own is read in elements of 1 bytes but was written in another size"
+    complaint = "recursive calls within deeply nested expressions exceed the simulator's stack"
     assert complaint in " ".join(ended.stderr.split())
     assert ended.stderr.count("lockstep: ") == 1
 

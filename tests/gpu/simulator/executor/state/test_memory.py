@@ -389,7 +389,35 @@ def test_a_threads_own_memory_is_read_in_another_size_than_it_was_written_in() -
     np.testing.assert_array_equal(out, given[:, 5] + given[:, 1])
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        "*(unsigned *)own.bytes = in[t];",
+        "if (t % 3) *(unsigned *)own.bytes = in[t]; else for (int j = 0; j < 4; ++j) own.bytes[j] = in[t] >> 8 * j;",
+        (
+            "((unsigned short *)own.bytes)[t % 2] = in[t] >> 16 * (t % 2); "
+            "((unsigned short *)own.bytes)[1 - t % 2] = in[t] >> 16 * (1 - t % 2);"
+        ),
+    ],
+)
+def test_local_memory_that_is_written_in_two_sizes(write: str) -> None:
+    source = f"""
+    struct Own {{ unsigned char bytes[4]; unsigned short half; double wide; }};
+    __global__ void k(const unsigned *in, unsigned *out) {{
+        int t = threadIdx.x;
+        Own own;
+        own.half = t + 1; own.wide = t + 0.5; own.bytes[0] = 9; own.bytes[t % 4] = 8;
+        {write}
+        out[t] = own.bytes[0] + 256 * own.bytes[1] + 65536 * own.bytes[2] + 16777216u * own.bytes[3];
+        out[32 + t] = own.half + (unsigned)own.wide;
+    }}"""
+    given = np.arange(32, dtype=np.uint32) * np.uint32(123456789)
+    _, out = run_kernel(source, "k", given, np.zeros(64, np.uint32), block=32)
+    np.testing.assert_array_equal(out[:32], given)
+    np.testing.assert_array_equal(out[32:], np.arange(32) * 2 + 1)
+
+
 def test_what_is_recorded_keeps_its_elements_sizes() -> None:
     source = "__global__ void k(int *out) { int own[2] = {1, 2}; out[0] = ((short *)own)[2]; }"
-    with pytest.raises(LaunchError, match="own is read in elements of 2 bytes but was written in another size"):
+    with pytest.raises(LaunchError, match="own is accessed in elements of 2 bytes but was written in another size"):
         trace_kernel(source, [np.zeros(1, np.int32)], block=1)
