@@ -161,9 +161,9 @@ class _KernelUses(Visitor):
     def visit_indirect_call(self, node: ir.IndirectCall, use: ValueUse) -> None:
         for function in node.functions.values():
             self._raise_result(function, max(use, ValueUse.BRANCH))
-            called = self._of_function.get(id(function))
-            for slot in range(len(function.parameters)) if called is not None else ():
-                self._note_other_pointer(called, slot)
+            if called := self._of_function.get(id(function)):
+                for slot in range(len(function.parameters)):
+                    self._note_other_pointer(called, slot)
         self.visit_other(node, use)
 
     def visit_unary(self, node: ir.Unary, use: ValueUse) -> None:
