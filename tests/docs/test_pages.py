@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpu.base.paths import DOCS, ROOT
+from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons
 from tools import docs_pages
 
 INDEX = DOCS / "index.md"
@@ -66,3 +67,14 @@ def test_links_to_files_outside_the_handbook_are_links_within_the_site() -> None
         "[a](learn.md) [b](contributing.md)"
     )
     assert docs_pages.repository_path("introduction.md") == "README.md"
+
+
+def test_learn_lists_every_lesson_and_their_durations() -> None:
+    text = (DOCS / "learn.md").read_text("utf-8")
+    lessons = read_all_lessons(LIBRARY)
+    minutes = [lesson.minutes for lesson in lessons]
+    assert f"A lesson takes {min(minutes)} to {max(minutes)} minutes." in text
+    rows = [(int(first), int(last)) for first, last in re.findall(r"^\| (\d+) to (\d+) \|", text, re.MULTILINE)]
+    assert [number for first, last in rows for number in range(first, last + 1)] == [
+        int(lesson.name.partition("-")[0]) for lesson in lessons
+    ]
