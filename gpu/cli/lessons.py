@@ -61,12 +61,17 @@ def _check_lessons(options: argparse.Namespace) -> int:
             print(fault)
         for warning in find_warnings(lesson) if not lesson_faults else ():
             print(f"warning: {warning}")
-        contents = f"{len(lesson.steps)} steps, {len(lesson.questions)} questions, {len(lesson.tasks)} tasks"
-        mistakes = sum(len(task.mistakes) for task in lesson.tasks)
-        print(f"{lesson.name}: {contents}, {mistakes} mistakes: {_format_fault_count(len(lesson_faults))}", flush=True)
+        counts = {
+            "step": len(lesson.steps),
+            "question": len(lesson.questions),
+            "task": len(lesson.tasks),
+            "mistake": sum(len(task.mistakes) for task in lesson.tasks),
+        }
+        contents = ", ".join(_format_count(number, noun) for noun, number in counts.items())
+        print(f"{lesson.name}: {contents}: {_format_count(len(lesson_faults), 'fault')}", flush=True)
         count += len(lesson_faults)
     return FAILED if count else OK
 
 
-def _format_fault_count(number: int) -> str:
-    return "no faults" if not number else "1 fault" if number == 1 else f"{number} faults"
+def _format_count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
