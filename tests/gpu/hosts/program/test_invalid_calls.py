@@ -103,7 +103,6 @@ CALLS = {
     "cudaLaunchHostFunc(0, nullptr, nullptr)": INVALID,
     "cudaStreamAddCallback(0, nullptr, nullptr, 0)": INVALID,
     "cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 30)": INVALID,
-    "cudaFuncSetAttribute(nothing, cudaFuncAttributeMaxDynamicSharedMemorySize, -1)": INVALID,
     "cudaFuncSetAttribute(nothing, (cudaFuncAttribute)99, 1)": INVALID,
     "cudaFuncSetCacheConfig(nothing, (cudaFuncCache)99)": INVALID,
     "cudaOccupancyMaxActiveBlocksPerMultiprocessor(&number, nothing, -1, 0)": INVALID,
