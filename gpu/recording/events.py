@@ -94,7 +94,7 @@ class Event:
 
     @property
     def true_lanes(self) -> Array | None:
-        """The lanes in which a branch's condition is true; None if this is not a branch."""
+        """The lanes in which a branch's condition is true, or which follow their warp at a `switch`; or None."""
         mask = self._row.taken
         if mask == NOT_A_BRANCH:
             return None

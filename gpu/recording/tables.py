@@ -18,8 +18,9 @@ def _int32(*names: str) -> np.dtype[np.void]:
 class EventRow(NamedTuple):
     """An executed statement.
 
-    `taken` is the mask of the lanes in which a branch's condition was true, `work` the number of operations on data of
-    all lanes, `statement` the number of the statement; `access` and `register` are its first rows in those tables.
+    `taken` is the mask of the lanes in which a branch's condition was true, or which follow the first lane of their
+    warp at a `switch`; `work` the number of operations on data of all lanes, `statement` the number of the statement;
+    `access` and `register` are its first rows in those tables.
     """
 
     kind: int

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu.base.errors import SourcePosition
 from gpu.base.lane_mask import LaneMask
+from gpu.base.warp import WARP
 from gpu.recording.packing import Array, IntegerVectors, MaskTable, Numbering, Table, ValueVectors, select_active
 from gpu.recording.tables import (
     ACCESS,
@@ -218,6 +219,23 @@ class Recorder(Observer):
         if not self.stop_reason:
             event = self._current_event()
             self.events.set(event, "taken", NO_LANES if true_mask is None else self.masks.add(true_mask))
+
+    def choose_case(
+        self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, entering: Sequence[LaneMask | None]
+    ) -> None:
+        """Record the lanes that jump to the same place as the first lane of their warp; the others diverge."""
+        if self.stop_reason:
+            return
+        places = np.full(mask.bits.size, -1)  # past the `switch`
+        for number, section in enumerate(entering):
+            if section is not None:
+                places[section.bits] = number
+        by_warp = places.reshape(-1, WARP)
+        first_lanes = mask.bits.reshape(-1, WARP).argmax(axis=1)
+        follows = by_warp == by_warp[np.arange(len(by_warp)), first_lanes][:, None]
+        together, _ = mask.split(follows.ravel())
+        assert together is not None
+        self.events.set(self._current_event(), "taken", self.masks.add(together))
 
     def enter_function(self, function: ir.Function, *, is_kernel: bool) -> tuple[Any, ...]:
         """Record a function call, and return the caller's state for `leave_function`.

@@ -86,6 +86,7 @@ def test_an_engine_that_is_lost_takes_its_worker_along_and_no_result(cluster, tm
     assert len(done.lost_workers) == 1
 
 
+@pytest.mark.timeout(300)
 def test_it_listens_on_this_machine_alone(cluster):
     cluster.client.wait_for_workers(4, timeout=240)
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]

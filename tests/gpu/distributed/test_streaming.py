@@ -208,6 +208,7 @@ def test_what_cannot_be_streamed_is_one_sentence(cluster, numbers, tmp_path):
     import zarr
 
     zarr.create_array(str(tmp_path / "long.zarr"), shape=(10**14,), chunks=(10**6,), dtype="int32")
+    zarr.create_array(str(tmp_path / "many.zarr"), shape=(10**7,), chunks=(10,), dtype="int32")
     images.write_image(str(tmp_path / "in.pgm"), np.zeros((4, 4), np.uint8), 255)
     for source, target, raw, sentence in (
         (folder / "in.npy", "", "", "The result is as large as the input"),
@@ -220,11 +221,15 @@ def test_what_cannot_be_streamed_is_one_sentence(cluster, numbers, tmp_path):
         (tmp_path / "short.raw", "out.npy", "float16:1", "--raw is TYPE:SHAPE"),
         (tmp_path / "short.raw", "out.npy", "", "Cannot read .* chunk by chunk"),
         (tmp_path / "no.zarr", "out.npy", "", "is not a readable Zarr array"),
-        (tmp_path / "long.zarr", "out.npy", "", "would have more than 100000 chunks"),
+        (tmp_path / "long.zarr", "out.npy", "", "declares 400,000 GB, but stores 0 of 100,000,000 chunks"),
+        (tmp_path / "many.zarr", "out.npy", "", "one read spans more than 100000 chunks"),
         (tmp_path / "in.pgm", "out.npy", "", "is not what Scan needs here: numbers"),
     ):
         with pytest.raises(InputError, match=sentence):
             stream_pattern(cluster, "scan", source, target and tmp_path / target, raw=raw)
+    np.save(tmp_path / "long.npy", np.zeros(100_001, np.int32))
+    with pytest.raises(InputError, match="would have more than 100000 chunks"):
+        stream_pattern(cluster, "scan", tmp_path / "long.npy", tmp_path / "out.npy", chunks=(100_001,))
     with pytest.raises(InputError, match="the number of rows is known only at the end"):
         stream_pattern(cluster, "compaction", folder / "in.npy", tmp_path / "out.zarr", dtype="int32")
     with pytest.raises(InputError, match="needs its whole input at once"):

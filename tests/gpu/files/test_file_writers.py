@@ -18,6 +18,7 @@ OWN_FILES = {
     "gpu/simulator/frontend/clang/precompiled_header.py": "a temporary folder",
     "gpu/simulator/frontend/clang/parsing.py": "the grader's scratch folder",
     "gpu/messages/shared_arrays.py": "files shared by two processes",
+    "gpu/process/programs/server.py": "a program's scratch folder",
     "gpu/run/programs/child_runner.py": "a program's scratch folder",
     "gpu/run/programs/child.py": "a program's scratch folder",
     "gpu/timing/compiler.py": "a temporary folder",

@@ -367,7 +367,7 @@ def test_a_script_without_end_is_ended_in_time_and_its_launches_are_told(script)
         import pycuda.autoinit
         import pycuda.driver as cuda
         from pycuda.compiler import SourceModule
-        module = SourceModule("__global__ void f(int *a) { a[0] += 1; while (a[1] == 0) {} }")
+        module = SourceModule("__global__ void f(int *a) { a[0] += 1; while (a[1] == 0) a[0] += 1; }")
         a = np.array([0, 1], np.int32)
         module.get_function("f")(cuda.InOut(a), block=(1, 1, 1))
         print(a[0], flush=True)

@@ -188,7 +188,7 @@ def test_a_program_ends_with_its_page(program):
 
 def test_a_kernel_that_never_ends_is_named_and_stopped(program_window, program):
     head, _, _ = SCRIPT.partition("module =")
-    endless = "__global__ void wait(volatile int *x) {\\n    while (x[0] == 0) { }\\n}"
+    endless = "__global__ void wait(volatile int *x) {\\n    while (x[0] == 0) x[1] += 1;\\n}"
     opened = program(
         f"{head}x = cuda.to_device(np.zeros(32, np.int32))\n"
         f"SourceModule('{endless}').get_function('wait')(x, block=(32, 1, 1))\n"
