@@ -94,9 +94,9 @@ class Event:
 
     @property
     def true_lanes(self) -> Array | None:
-        """The lanes in which a branch's condition is true, or which follow their warp at a `switch`; or None."""
+        """The lanes in which a branch's condition is true; None if this is not a branch, or a `switch`."""
         mask = self._row.taken
-        if mask == NOT_A_BRANCH:
+        if mask == NOT_A_BRANCH or self.kind == "switch":
             return None
         return np.empty(0, np.int64) if mask == NO_LANES else self._parts.lanes.mask_lanes(mask)
 
