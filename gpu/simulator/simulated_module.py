@@ -151,7 +151,6 @@ class SimulatedModule:
             return self._kernels[name]
         if (name, cluster) not in self._cluster_kernels:
             self._cluster_kernels[name, cluster] = self._kernels[name].with_cluster(cluster)
-        self._cluster_kernels[name, cluster].shared_limit = self._kernels[name].shared_limit
         return self._cluster_kernels[name, cluster]
 
     def compiled_kernel(self, name: str, cluster: Cluster | None = None) -> CompiledKernel:

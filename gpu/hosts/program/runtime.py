@@ -43,7 +43,6 @@ from gpu.hosts.program.mapped_memory import MappedMemories, access_host, host_vi
 from gpu.hosts.program.names import kernel_name
 from gpu.hosts.program.textures import ProgramTextures
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.pointers import to_pointer
 from gpu.simulator.limits import LIMITS
@@ -786,8 +785,12 @@ class Runtime:
             The file has no such kernel, or the simulator does not support it.
         """
         loaded, _, kernel = self._load_kernel(unit, line, parameters, pretty)
-        most = kernel.shared_limit - _static_bytes(kernel)
-        values = (_static_bytes(kernel), loaded.module.constant_bytes, LIMITS.threads, most)
+        values = (
+            kernel.static_shared_bytes,
+            loaded.module.constant_bytes,
+            LIMITS.threads,
+            kernel.dynamic_shared_limit,
+        )
         for index, value in enumerate(values):
             _write(target + 8 * index, value)
 
@@ -811,12 +814,12 @@ class Runtime:
             There is no such attribute, the value is invalid; or as of `do_kernel_attributes`.
         """
         _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
-        most_shared = LIMITS.optin_shared_bytes - _static_bytes(kernel)
-        most = {_DYNAMIC_SHARED_BYTES: most_shared, _CARVEOUT: 100}
-        if attribute not in _KERNEL_ATTRIBUTES or not 0 <= value <= most.get(attribute, 2**31):
-            raise RefusedRoutineError(errors.INVALID_VALUE)
         if attribute == _DYNAMIC_SHARED_BYTES:
-            kernel.shared_limit = max(_static_bytes(kernel) + value, LIMITS.shared_bytes)
+            is_valid = kernel.set_dynamic_shared_limit(value)
+        else:
+            is_valid = attribute in _KERNEL_ATTRIBUTES and 0 <= value <= (100 if attribute == _CARVEOUT else 2**31)
+        if not is_valid:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
 
     def do_occupancy(
         self, unit: int, line: int, parameters: int, pretty: int, target: int, block: int, shared_bytes: int
@@ -844,7 +847,7 @@ class Runtime:
         _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
         if block <= 0 or shared_bytes < 0:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        used = _static_bytes(kernel) + shared_bytes + VALUE_BY_NUMBER[111]
+        used = kernel.static_shared_bytes + shared_bytes + VALUE_BY_NUMBER[111]
         # As on a GPU, a block that is too large to run is no error here: none is resident.
         by_threads = VALUE_BY_NUMBER[39] // (-(-block // 32) * 32) if block <= VALUE_BY_NUMBER[1] else 0
         _write_int(target, min(by_threads, VALUE_BY_NUMBER[81] // used, VALUE_BY_NUMBER[106]))
@@ -885,10 +888,6 @@ def _pack_arguments(kernel: SimulatedKernel, arguments: int) -> bytes:
     for offset, pointer, (_, type) in zip(offsets, pointers, kernel.parameters, strict=True):
         packed[offset : offset + type.size] = ctypes.string_at(pointer, type.size)
     return bytes(packed)
-
-
-def _static_bytes(kernel: SimulatedKernel) -> int:
-    return sum(shared.size for function in find_reachable_functions(kernel.function) for shared in function.shared)
 
 
 def _is_device_address(address: int) -> bool:

@@ -24,7 +24,6 @@ from gpu.hosts.pycuda.memory.arrays import TextureReference
 from gpu.hosts.pycuda.names import NAMES, export
 from gpu.hosts.pycuda.streams import SimulatedStream
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.limits import LIMITS
 
 _FOREIGN_IMAGE = "the simulator cannot run machine code or PTX; it loads only images from its own pycuda.compiler"
@@ -43,14 +42,13 @@ class ModuleFunction:
     def get_attribute(self, attribute: int) -> int:
         """Return an attribute; attributes that need a GPU compiler, such as registers, are 0."""
         names = NAMES["function_attribute"]
-        static_bytes = self._count_static_bytes()
         values = {
             names.MAX_THREADS_PER_BLOCK: LIMITS.threads,
-            names.SHARED_SIZE_BYTES: static_bytes,
+            names.SHARED_SIZE_BYTES: self._kernel.static_shared_bytes,
             names.CONST_SIZE_BYTES: self._module.module.constant_bytes,
             names.PTX_VERSION: 90,
             names.BINARY_VERSION: 90,
-            names.MAX_DYNAMIC_SHARED_SIZE_BYTES: self._kernel.shared_limit - static_bytes,
+            names.MAX_DYNAMIC_SHARED_SIZE_BYTES: self._kernel.dynamic_shared_limit,
         }
         return int(values.get(attribute, 0))
 
@@ -58,16 +56,10 @@ class ModuleFunction:
         """Set an attribute; refuse more shared memory than a block can have."""
         if attribute != NAMES["function_attribute"].MAX_DYNAMIC_SHARED_SIZE_BYTES:
             return
-        static_bytes = self._count_static_bytes()
-        if static_bytes + value > LIMITS.optin_shared_bytes:
+        if not self._kernel.set_dynamic_shared_limit(value):
             raise build_logic_error(
                 "cuFuncSetAttribute", INVALID_VALUE, f"the limit is {LIMITS.optin_shared_bytes} bytes per block"
             )
-        self._kernel.shared_limit = max(static_bytes + value, LIMITS.shared_bytes)
-
-    def _count_static_bytes(self) -> int:
-        functions = find_reachable_functions(self._kernel.function)
-        return sum(shared.size for function in functions for shared in function.shared)
 
     def set_cache_config(self, config: int) -> None:
         """Set the preferred cache configuration, which the simulator ignores."""

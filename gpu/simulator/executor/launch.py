@@ -108,16 +108,28 @@ class _GridLaunch:
         return self._geometries[blocks]
 
 
+@dataclass
+class _SharedMemoryLimit:
+    """The most static and dynamic shared memory of a block, in bytes: of a kernel and all its variants."""
+
+    bytes: int = LIMITS.shared_bytes
+
+
 class SimulatedKernel:
     """A `__global__` function that is lowered to IR and can be launched."""
 
-    def __init__(self, function: ir.Function, compiler: LockstepCompiler, variables: dict[str, PointerValue]) -> None:
+    def __init__(
+        self,
+        function: ir.Function,
+        compiler: LockstepCompiler,
+        variables: dict[str, PointerValue],
+        shared_limit: _SharedMemoryLimit | None = None,
+    ) -> None:
         self.name = function.name
         self._function = function
         self._compiler = compiler
         self._variables = variables
-        # Static and dynamic bytes of a block; the host may raise it up to LIMITS.optin_shared_bytes.
-        self.shared_limit = LIMITS.shared_bytes
+        self._shared_limit = shared_limit or _SharedMemoryLimit()
         self._syncs_grid = any(called.syncs_grid for called in find_reachable_functions(function))
         self._has_phases = any(called.has_phases for called in find_reachable_functions(function))
         self._may_wait = any(has_strong_loop(called.body) for called in find_reachable_functions(function))
@@ -162,17 +174,25 @@ class SimulatedKernel:
 
     def with_compiler(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, compiled by another compiler."""
-        return self._copy(self._function, compiler)
+        return SimulatedKernel(self._function, compiler, self._variables, self._shared_limit)
 
     def with_cluster(self, cluster: tuple[int, int, int]) -> SimulatedKernel:
         """Return the same kernel with clusters of `cluster` blocks along x, y and z."""
         function = dataclasses.replace(self._function, cluster=cluster)
-        return self._copy(function, self._compiler)
+        return SimulatedKernel(function, self._compiler, self._variables, self._shared_limit)
 
-    def _copy(self, function: ir.Function, compiler: LockstepCompiler) -> SimulatedKernel:
-        copy = SimulatedKernel(function, compiler, self._variables)
-        copy.shared_limit = self.shared_limit
-        return copy
+    @property
+    def dynamic_shared_limit(self) -> int:
+        """The most dynamic shared memory of a block, in bytes."""
+        return self._shared_limit.bytes - self.static_shared_bytes
+
+    def set_dynamic_shared_limit(self, size: int) -> bool:
+        """Allow at least `size` bytes of dynamic shared memory per block; return whether a block can have that much."""
+        total = self.static_shared_bytes + size
+        is_possible = size >= 0 and total <= LIMITS.optin_shared_bytes
+        if is_possible:
+            self._shared_limit.bytes = max(total, LIMITS.shared_bytes)
+        return is_possible
 
     def launch(
         self,
@@ -633,10 +653,10 @@ class SimulatedKernel:
         static = self.static_shared_bytes
         if shared_bytes < 0:
             raise LaunchError(f"{self.name}: a block cannot have {shared_bytes} bytes of extern shared memory.")
-        if static + shared_bytes > self.shared_limit:
+        if static + shared_bytes > self._shared_limit.bytes:
             raise LaunchError(
                 f"{self.name}: a block needs {static + shared_bytes} bytes of shared memory; "
-                f"{self.shared_limit} are available."
+                f"{self._shared_limit.bytes} are available."
             )
 
     def _bind_arguments(self, arguments: Sequence[Argument]) -> list[Any]:

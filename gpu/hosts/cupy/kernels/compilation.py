@@ -18,7 +18,6 @@ from gpu.hosts.driver.compiler_options import parse_define, parse_options
 from gpu.hosts.driver.faults import INVALID_VALUE, NOT_FOUND
 from gpu.hosts.driver.launches import LoadedModule
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.simulated_module import SimulatedModule
 
@@ -41,9 +40,7 @@ class KernelFunction:
 
     def __init__(self, module: LoadedModule, name: str, kernel: SimulatedKernel) -> None:
         self._module, self._name, self.kernel = module, name, kernel
-        functions = find_reachable_functions(kernel.function)
-        self._static_bytes = sum(shared.size for function in functions for shared in function.shared)
-        self.dynamic_limit = max(LIMITS.shared_bytes - self._static_bytes, 0)
+        self.dynamic_limit = max(kernel.dynamic_shared_limit, 0)
         self.carveout = -1
 
     @property
@@ -51,7 +48,7 @@ class KernelFunction:
         """The attributes by CuPy's names; those that need a GPU's compiler, such as registers, are 0."""
         return {
             "max_threads_per_block": LIMITS.threads,
-            "shared_size_bytes": self._static_bytes,
+            "shared_size_bytes": self.kernel.static_shared_bytes,
             "const_size_bytes": self._module.module.constant_bytes,
             "local_size_bytes": 0,
             "num_regs": 0,
@@ -70,11 +67,10 @@ class KernelFunction:
         CUDADriverError
             If the device does not have that much.
         """
-        most = LIMITS.optin_shared_bytes - self._static_bytes
-        if not 0 <= size <= most:
+        if not self.kernel.set_dynamic_shared_limit(int(size)):
+            most = LIMITS.optin_shared_bytes - self.kernel.static_shared_bytes
             raise build_driver_error(INVALID_VALUE, f"a block has at most {most:,} bytes of dynamic shared memory")
         self.dynamic_limit = int(size)
-        self.kernel.shared_limit = max(self._static_bytes + self.dynamic_limit, LIMITS.shared_bytes)
 
     def __call__(
         self,

@@ -414,3 +414,30 @@ for name in ("MULTIPROCESSOR_COUNT", "L2_CACHE_SIZE", "MAX_THREADS_PER_MULTIPROC
     refused = script(HEAD, "--gpu", "voodoo")
     assert refused.code == 2
     assert "There is no GPU description for 'voodoo'" in refused.stderr
+
+
+def test_a_script_raises_the_limit_of_dynamic_shared_memory(script):
+    ended = script(
+        """
+        import numpy as np
+        import pycuda.autoinit
+        import pycuda.driver as cuda
+        from pycuda.compiler import SourceModule
+        kernel = SourceModule('''__global__ void f(int *out, int n) {
+            extern __shared__ int values[];
+            values[n - 1] = 7;
+            out[0] = values[n - 1];
+        }''').get_function("f")
+        limit = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+        most, out = 227 * 1024, np.zeros(1, np.int32)
+        for size in (most, most + 4, -1):
+            try:
+                kernel.set_attribute(limit, size)
+                print(kernel.get_attribute(limit))
+            except cuda.LogicError:
+                print("refused")
+        kernel(cuda.Out(out), np.int32(most // 4), block=(1, 1, 1), shared=most)
+        print(out[0])
+        """
+    )
+    assert (ended.code, ended.stdout) == (0, "232448\nrefused\nrefused\n7\n"), ended.stderr
