@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
 import platform
 import sys
-from collections.abc import Sequence
+
+from gpu.process import seccomp
 
 # Constants of Linux.
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
@@ -15,10 +15,6 @@ _VERSION = 1
 _FIRST_NETWORK_VERSION = 4
 _BIND_TCP, _CONNECT_TCP = 1, 2
 
-_PR_SET_SECCOMP, _FILTER = 22, 2
-_ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_CALL, _PROCESSOR, _FIRST_ARGUMENT = 0, 4, 16
 _IO_URING_SETUP = 425
 _FIRST_X32_CALL = 0x40000000
 
@@ -33,18 +29,6 @@ class _Rules(ctypes.Structure):
     """Source: `struct landlock_ruleset_attr` of linux/landlock.h."""
 
     _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64))
-
-
-class _Instruction(ctypes.Structure):
-    """Source: `struct sock_filter` of linux/filter.h."""
-
-    _fields_ = (("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("k", ctypes.c_uint32))
-
-
-class _Program(ctypes.Structure):
-    """Source: `struct sock_fprog` of linux/filter.h."""
-
-    _fields_ = (("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(_Instruction)))
 
 
 def disable_network() -> None:
@@ -81,34 +65,16 @@ def _refuse_sockets() -> None:
     processor, socket = _SOCKET_CALLS[platform.machine()]
     allow, refuse = 9, 10
     steps = (
-        (_LOAD, 0, 0, _PROCESSOR),
-        (_EQUAL, 2, refuse, processor),
-        (_LOAD, 0, 0, _CALL),
-        (_AT_LEAST, refuse, 4, _FIRST_X32_CALL),
-        (_EQUAL, refuse, 5, _IO_URING_SETUP),
-        (_EQUAL, 6, allow, socket),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_EQUAL, allow, 8, _UNIX),
-        (_EQUAL, allow, refuse, _NETLINK),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _REFUSE),
+        (seccomp.LOAD, 0, 0, seccomp.PROCESSOR),
+        (seccomp.EQUAL, 2, refuse, processor),
+        (seccomp.LOAD, 0, 0, seccomp.CALL),
+        (seccomp.AT_LEAST, refuse, 4, _FIRST_X32_CALL),
+        (seccomp.EQUAL, refuse, 5, _IO_URING_SETUP),
+        (seccomp.EQUAL, 6, allow, socket),
+        (seccomp.LOAD, 0, 0, seccomp.FIRST_ARGUMENT),
+        (seccomp.EQUAL, allow, 8, _UNIX),
+        (seccomp.EQUAL, allow, refuse, _NETLINK),
+        (seccomp.RETURN, 0, 0, seccomp.ALLOW),
+        (seccomp.RETURN, 0, 0, seccomp.REFUSE),
     )
-    install_filter(steps)
-
-
-def install_filter(steps: Sequence[tuple[int, int, int, int]]) -> bool:
-    """Install a seccomp filter for this thread and those that it starts; return whether the system supports that.
-
-    Parameters
-    ----------
-    steps : sequence of tuple of int
-        Instructions of `struct sock_filter`: code, target if true, target if false, operand. A target is the number of
-        a step, from 0; 0 is the next step.
-    """
-    system = ctypes.CDLL(None)
-    program = (_Instruction * len(steps))()
-    for index, (code, yes, no, operand) in enumerate(steps):
-        # Jump targets are encoded as the number of instructions to skip.
-        skipped = [to - index - 1 if to else 0 for to in (yes, no)]
-        program[index] = _Instruction(code, *skipped, operand)
-    return bool(system.prctl(_PR_SET_SECCOMP, _FILTER, ctypes.byref(_Program(len(steps), program)), 0, 0) == 0)
+    seccomp.install_filter(steps)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import platform
 import sys
 from pathlib import Path
 
 from gpu.base.paths import ROOT
 from gpu.base.resource_limits import lower_limit, lower_memory_limit
+from gpu.process import seccomp
 from gpu.process.file_access import restrict_file_access
-from gpu.process.network import install_filter
 from gpu.process.privileges import drop_privileges
 
 CPU_LIMIT_S = 5
@@ -20,10 +18,7 @@ MAX_OUTPUT_BYTES = 1 << 20
 """Most bytes in each of a run's output files."""
 _MEMORY_BYTES = 1 << 30
 
-# Constants of Linux. Source: linux/seccomp.h, linux/filter.h, linux/sched.h, asm/unistd.h.
-_ALLOW, _REFUSE, _MISSING = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
-_LOAD, _EQUAL, _HAS_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
-_CALL, _FIRST_ARGUMENT = 0, 16
+# Constants of Linux. Source: linux/sched.h, asm/unistd.h.
 _CLONE_THREAD = 0x00010000
 _CLONE3 = 435
 _CALLS = {
@@ -63,19 +58,21 @@ def confine_process(readable: Path) -> str:
 
 
 def _forbid_processes() -> bool:
-    """Refuse the system calls that start, signal or inspect processes; `clone` remains for threads."""
+    """Refuse the system calls that start, signal or inspect processes; `clone` remains for threads.
+
+    The process must have given up new privileges.
+    """
     clone, refused = _CALLS[platform.machine()]
     refuse, allow, missing = len(refused) + 5, len(refused) + 6, len(refused) + 7
-    steps = [(_LOAD, 0, 0, _CALL)]
-    steps += [(_EQUAL, refuse, 0, number) for number in refused]
+    steps = [(seccomp.LOAD, 0, 0, seccomp.CALL)]
+    steps += [(seccomp.EQUAL, refuse, 0, number) for number in refused]
     steps += [
-        (_EQUAL, missing, 0, _CLONE3),  # its flags are in memory, where a filter cannot see them
-        (_EQUAL, 0, allow, clone),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_HAS_BITS, allow, refuse, _CLONE_THREAD),
-        (_RETURN, 0, 0, _REFUSE),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _MISSING),
+        (seccomp.EQUAL, missing, 0, _CLONE3),  # its flags are in memory, where a filter cannot see them
+        (seccomp.EQUAL, 0, allow, clone),
+        (seccomp.LOAD, 0, 0, seccomp.FIRST_ARGUMENT),
+        (seccomp.HAS_BITS, allow, refuse, _CLONE_THREAD),
+        (seccomp.RETURN, 0, 0, seccomp.REFUSE),
+        (seccomp.RETURN, 0, 0, seccomp.ALLOW),
+        (seccomp.RETURN, 0, 0, seccomp.MISSING),
     ]
-    ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)
-    return install_filter(steps)
+    return seccomp.install_filter(steps)
