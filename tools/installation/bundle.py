@@ -18,14 +18,13 @@ import shutil
 import stat
 import sys
 import tarfile
-import time
 import venv
 from collections.abc import Sequence
 from pathlib import Path
 
 from gpu import __version__
 from gpu.base.paths import ROOT
-from tools.installation.wheel_check import CheckError, build, check_commands, create_folder, find_program, remove, run
+from tools.installation.wheel_check import CheckError, build, check_commands, find_program, remove, run, run_steps
 
 MAX_BUNDLE_BYTES = 250_000_000
 _SYSTEM = platform.system()
@@ -208,26 +207,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("dist", metavar="DIST", type=Path, help="folder of the archive")
     options = parser.parse_args(arguments)
-    folder = create_folder("lockstep-bundle-")
-    start = time.monotonic()
-    try:
+
+    def build_and_check(folder: Path) -> None:
         assemble(build(folder / "dist"), folder / NAME)
         archive = pack(folder / NAME)
-        print(
-            f"{archive.name}: {archive.stat().st_size:,} bytes, built in {time.monotonic() - start:.0f} s", flush=True
-        )
+        print(f"{archive.name}: {archive.stat().st_size:,} bytes", flush=True)
         remove(folder / NAME)
         (folder / "elsewhere").mkdir()
         check_archive(archive, folder / "elsewhere")
         options.dist.mkdir(parents=True, exist_ok=True)
         shutil.copy(archive, options.dist)
-    except CheckError as error:
-        print(f"lockstep: {error}", file=sys.stderr)
-        return 1
-    finally:
-        remove(folder)
-    print(f"the bundle works, built and checked in {time.monotonic() - start:.0f} s")
-    return 0
+
+    return run_steps("bundle", build_and_check)
 
 
 if __name__ == "__main__":

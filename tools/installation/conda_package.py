@@ -10,13 +10,12 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import time
 import venv
 from collections.abc import Sequence
 from pathlib import Path
 
 from gpu.base.paths import ROOT
-from tools.installation.wheel_check import CheckError, create_folder, find_program, remove, run
+from tools.installation.wheel_check import find_program, run, run_steps
 
 RECIPE = ROOT / "package" / "conda" / "recipe.yaml"
 _RATTLER_BUILD = "py-rattler-build==0.73.0"
@@ -43,23 +42,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--channel", metavar="URL", default="conda-forge", help="channel of the dependencies")
     parser.add_argument("dist", metavar="DIST", type=Path, help="folder of the package")
     options = parser.parse_args(arguments)
-    folder = create_folder("lockstep-conda-")
-    try:
-        start = time.monotonic()
+
+    def build_and_check(folder: Path) -> None:
         venv.create(folder / "builder", with_pip=True)
         python = find_program(folder / "builder", "python")
         run("the installation of rattler-build", [python, "-m", "pip", "install", "--quiet", _RATTLER_BUILD])
         run("the build", [python, "-c", _BUILD, RECIPE, options.channel, folder / "built"])
         package = next((folder / "built" / "noarch").glob("lockstep-gpu-*.conda"))
         options.dist.mkdir(parents=True, exist_ok=True)
-        size = Path(shutil.copy(package, options.dist)).stat().st_size
-    except CheckError as error:
-        print(f"lockstep: {error}", file=sys.stderr)
-        return 1
-    finally:
-        remove(folder)
-    print(f"{package.name}: {size:,} bytes, built and tested in {time.monotonic() - start:.0f} s")
-    return 0
+        print(f"{package.name}: {Path(shutil.copy(package, options.dist)).stat().st_size:,} bytes", flush=True)
+
+    return run_steps("conda package", build_and_check)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import tempfile
 import time
 import venv
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from gpu import __version__
@@ -212,15 +212,43 @@ def run(
     return process.stdout
 
 
+def remove(folder: Path) -> None:
+    """Delete a folder whose files are read-only."""
+    _allow_writing(folder)
+    shutil.rmtree(folder)
+
+
 def create_folder(prefix: str) -> Path:
     """Create a temporary folder; return its path as Lockstep prints it, without links or Windows' short names."""
     return Path(tempfile.mkdtemp(prefix=prefix)).resolve()
 
 
-def remove(folder: Path) -> None:
-    """Delete a folder whose files are read-only."""
-    _allow_writing(folder)
-    shutil.rmtree(folder)
+def run_steps(name: str, steps: Callable[[Path], None]) -> int:
+    """Run steps in a temporary folder, which is deleted; print a step's failure, or the duration.
+
+    Parameters
+    ----------
+    name : str
+        What the steps build and check.
+    steps : callable
+        Called with the folder; raises CheckError.
+
+    Returns
+    -------
+    int
+        The exit code: 1 if a step failed.
+    """
+    folder = create_folder(f"lockstep-{name.replace(' ', '-')}-")
+    start = time.monotonic()
+    try:
+        steps(folder)
+    except CheckError as error:
+        print(f"lockstep: {error}", file=sys.stderr)
+        return 1
+    finally:
+        remove(folder)
+    print(f"the {name} works, built and checked in {time.monotonic() - start:.0f} s")
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -230,22 +258,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--keep", metavar="DIST", type=Path, help="copy the source archive and the wheel there")
     options = parser.parse_args(arguments)
-    folder = create_folder("lockstep-wheel-")
-    try:
-        start = time.monotonic()
+
+    def build_and_check(folder: Path) -> None:
         wheel = build(folder / "dist")
-        print(f"{wheel.name}: {wheel.stat().st_size:,} bytes, built in {time.monotonic() - start:.0f} s", flush=True)
+        print(f"{wheel.name}: {wheel.stat().st_size:,} bytes", flush=True)
         check_contents(wheel)
         check_installation(wheel, folder)
         if options.keep:
             shutil.copytree(folder / "dist", options.keep, dirs_exist_ok=True)
-    except CheckError as error:
-        print(f"lockstep: {error}", file=sys.stderr)
-        return 1
-    finally:
-        remove(folder)
-    print(f"the wheel works, checked in {time.monotonic() - start:.0f} s")
-    return 0
+
+    return run_steps("wheel", build_and_check)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.lessons.grading import grade_submission
-from gpu.lessons.lesson_reader import LIBRARY, MARKED_LINES, read_lesson
-from gpu.lessons.task_texts import reference_solution
-from gpu.messages.judgments import Judgment
-
-Edits = tuple[tuple[str, str], ...]
+from tests.gpu.lessons.edited_solutions import Edits, grade
 
 STRIDE = "01-threads-and-indices/grid-stride"
 GROUPS = "07-warp-primitives/groups"
@@ -124,18 +119,6 @@ RIGHT: list[tuple[str, str | Edits]] = [
     (KAHAN, "float value = x[i] - lost, old = total; total = old + value; lost = total - old; lost -= value;"),
     (KAHAN, "float v = __fsub_rn(x[i], lost), w = __fadd_rn(total, v); lost = w - total - v; total = w;"),
 ]  # fmt: skip
-
-
-def grade(name: str, change: str | Edits) -> Judgment:
-    lesson = read_lesson(LIBRARY / name.split("/")[0])
-    task = lesson.task(name.split("/")[1])
-    text = reference_solution(lesson, task)
-    if isinstance(change, str):
-        return grade_submission(lesson, task, MARKED_LINES.sub(lambda found: f"{change}\n", text), seed=7)
-    for before, after in change:
-        assert before in text
-        text = text.replace(before, after)
-    return grade_submission(lesson, task, text, seed=7)
 
 
 @pytest.mark.parametrize(("name", "change"), WRONG)

@@ -9,16 +9,15 @@ import pytest
 
 from gpu.base.errors import InputError
 from gpu.lessons.grading import grade_submission
-from gpu.lessons.lesson_reader import LIBRARY, MARKED_LINES, read_lesson
-from gpu.lessons.task_texts import reference_solution
+from gpu.lessons.lesson_reader import read_lesson
 from gpu.messages.judgments import Judgment
 from gpu.process.file_access import is_supported
 from tests import needs
+from tests.gpu.lessons.edited_solutions import Edits, grade
 from tests.gpu.lessons.lesson_folder import TASK, write_lesson
 
 pytestmark = [needs.cplusplus, needs.needs(is_supported(), "Landlock: run the tests on Linux 5.13 or newer")]
 
-Edits = tuple[tuple[str, str], ...]
 COPIES, ERRORS = "26-host-launches/copies", "26-host-launches/errors"
 PIPELINE, EVENT = "27-streams/pipeline", "27-streams/event"
 CHECKED = "if (failed(cudaGetLastError()) || failed(cudaDeviceSynchronize())) return 1;"
@@ -79,18 +78,6 @@ WRONG: list[tuple[str, str | Edits, str]] = [
     (PIPELINE, (("streams[number % 2]", "streams[0]"),), "without the streams"),
     (EVENT, (("    cudaEventRecord(ready, compute);\n    cudaStreamWaitEvent(copy, ready);\n", ""),), "order of the"),
 ]
-
-
-def grade(name: str, change: str | Edits) -> Judgment:
-    lesson = read_lesson(LIBRARY / name.split("/")[0])
-    task = lesson.task(name.split("/")[1])
-    text = reference_solution(lesson, task)
-    if isinstance(change, str):
-        return grade_submission(lesson, task, MARKED_LINES.sub(lambda found: f"{change}\n", text), seed=7)
-    for before, after in change:
-        assert before in text
-        text = text.replace(before, after)
-    return grade_submission(lesson, task, text, seed=7)
 
 
 @pytest.mark.parametrize(("name", "change"), RIGHT)

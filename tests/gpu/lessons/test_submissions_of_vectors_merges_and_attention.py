@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gpu.lessons.test_hand_written_submissions import Edits, grade
+from tests.gpu.lessons.edited_solutions import Edits, grade
 
 QUADS = "23-vector-loads/quads"
 RANGE = "23-vector-loads/range"
