@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QWidget
+from PyQt6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from gpu.declaration.pattern import Pattern, Preset
 from gui.painting.theme import look
 from gui.widgets.basic import label, row, wrap_tip
+from gui.widgets.elided_box import ElidedBox
 
 
 def find_preset(pattern: Pattern, params: Mapping[str, Any], variant: str = "") -> Preset | None:
@@ -38,9 +39,7 @@ class Examples(QWidget):
     def __init__(self, pattern: Pattern) -> None:
         super().__init__()
         self._pattern = pattern
-        self.box = QComboBox()
-        self.box.setAccessibleName("Example")
-        self.box.setToolTip("Settings of an instructive example")
+        self.box = ElidedBox("Example", "Settings of an instructive example")
         self.box.addItem("Choose…")
         for number, preset in enumerate(pattern.presets, 1):
             self.box.addItem(preset.title)
