@@ -211,8 +211,8 @@ def write_solution(desk):
 
 
 def sees_index_after(first, second):
-    """Wait until a row's index is painted right of another; a wide figure also paints one between them."""
-    indices = re.compile(rf"\b{first} (?:\d+ )?{second}\b")
+    """Wait until a row's index is painted right of another, with some between them where the figure is wide."""
+    indices = re.compile(rf"\b{first} (?:\d+ )*{second}\b")
     return expect(lambda desk: bool(indices.search(desk.painted_text())), True)
 
 
