@@ -20,7 +20,12 @@ from gpu.simulator import ir
 from gpu.simulator.executor.barriers import pass_barrier
 from gpu.simulator.executor.expressions import ExpressionCompiler
 from gpu.simulator.executor.operation_counter import OperationCounter
-from gpu.simulator.executor.state.batches import find_reachable_functions, reads_strongly, repeats_itself
+from gpu.simulator.executor.state.batches import (
+    MAX_REPETITIONS,
+    find_reachable_functions,
+    reads_strongly,
+    repeats_itself,
+)
 from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Executable
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory, SharedMemory
 from gpu.simulator.executor.state.observer import IssuedStep
@@ -33,9 +38,6 @@ from gpu.simulator.types import VOID, Pointer, Scalar, Type, Void, leaves
 
 _ITERATIONS_PER_TEST = 4
 """Loop iterations between two tests of the time limit, which keep their cost negligible."""
-
-_MAX_REPETITIONS = 1000
-"""Iterations of a loop that repeats itself, after which it counts as endless."""
 
 
 class CompiledFunction:
@@ -325,7 +327,7 @@ class LockstepCompiler:
                     _watch_progress(frame.batch, frame.batch.monitor, live, count, position)
                     count = live.count if live is not None else 0
                 iterations += 1
-                if iterations >= _MAX_REPETITIONS and live is not None and _runs_alone(frame.batch) and is_repetition():
+                if iterations >= MAX_REPETITIONS and live is not None and _runs_alone(frame.batch) and is_repetition():
                     raise _endless_error(frame, live, position, f"{iterations} equal iterations")
                 if frame.batch.rounds > frame.batch.max_rounds:
                     raise _endless_error(frame, live or mask, position, f"{frame.batch.max_rounds} iterations")

@@ -15,25 +15,22 @@ from gpu.simulator.compiled.block.memory import KernelMemory, ThreadFailure, Val
 from gpu.simulator.compiled.block.thread_block import ThreadBlock
 from gpu.simulator.compiled.llvm.assembly import Assembly, UnsupportedKernel, value_type
 from gpu.simulator.compiled.thread.expressions import ExpressionWriter
-from gpu.simulator.executor.state.batches import repeats_itself
+from gpu.simulator.executor.state.batches import MAX_REPETITIONS, repeats_itself
 from gpu.simulator.types import VOID, Scalar, Type
 
 _MAXIMUM_DEPTH = 24
-
-_MAX_REPETITIONS = 1000
-"""Iterations of a loop that repeats itself, after which it counts as endless."""
 
 
 def count_repetition(asm: Assembly, iterations: str) -> str:
     """Count an iteration of a loop that repeats itself, at an address; return whether it is endless, an i1."""
     asm.update(iterations, "i64", "add", "1")
-    return asm.value(f"icmp ugt i64 {asm.value(f'load i64, ptr {iterations}')}, {_MAX_REPETITIONS}")
+    return asm.value(f"icmp ugt i64 {asm.value(f'load i64, ptr {iterations}')}, {MAX_REPETITIONS}")
 
 
 def build_endless_failure(position: SourcePosition) -> ThreadFailure:
     """Return the failure of a thread in an endless loop that repeats itself."""
     return ThreadFailure(
-        f"is still in this loop after {_MAX_REPETITIONS} equal iterations, and no other thread runs meanwhile",
+        f"is still in this loop after {MAX_REPETITIONS} equal iterations, and no other thread runs meanwhile",
         position,
         "endless",
         "Check the condition that ends the loop. The lockstep executor also runs warps and lanes in turns.",

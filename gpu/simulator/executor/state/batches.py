@@ -100,6 +100,10 @@ def has_wait_loop(statement: ir.Statement) -> bool:
     return False
 
 
+MAX_REPETITIONS = 1000
+"""Iterations of a loop that repeats itself, after which it counts as endless."""
+
+
 def repeats_itself(loop: ir.Loop) -> bool:
     """Return whether all iterations of a loop are the same, unless another thread changes memory.
 
