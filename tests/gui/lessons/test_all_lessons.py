@@ -14,7 +14,7 @@ from tests.gui.window.walker import PATIENCE_S, Key
 pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin does not support", extend=True)]
 
 NAMES = [folder.name for folder in find_lesson_folders(LIBRARY)]
-FIRST_TIER = ("01-threads-and-indices", "03-coalescing", "08-reduction", "10-any-length", "14-occupancy", "18-n-body")
+FIRST_TIER = ("01-threads-and-indices", "03-coalescing", "08-reduction", "10-any-length", "14-occupancy")
 """Lessons that have all kinds of steps: the others repeat these with other kernels."""
 
 

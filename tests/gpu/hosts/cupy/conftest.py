@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,13 +29,39 @@ class FinishedScript:
 @pytest.fixture
 def script(tmp_path):
     """Return a function that runs a script's text."""
+    return _make_runner(tmp_path)
 
+
+@pytest.fixture(scope="module")
+def catch_errors(tmp_path_factory):
+    """Return a function that executes statements in one script, and returns what each raises, as Python words it."""
+    run = _make_runner(tmp_path_factory.mktemp("errors"))
+
+    def catch(preparation: str, statements: Sequence[str]) -> dict[str, str]:
+        loop = f"""
+import json
+for statement in {list(statements)!r}:
+    message = None
+    try:
+        exec(statement)
+    except Exception as error:
+        message = f"{{type(error).__name__}}: {{error}}"
+    print(json.dumps(message))
+"""
+        ended = run(preparation + loop)
+        assert ended.code == 0, ended.stderr
+        return dict(zip(statements, map(json.loads, ended.stdout.splitlines()), strict=True))
+
+    return catch
+
+
+def _make_runner(folder: Path) -> Callable[..., FinishedScript]:
     def run(text: str, *options: str, arguments: tuple[str, ...] = (), report: bool = False) -> FinishedScript:
-        file, target = tmp_path / "script.py", tmp_path / "report.json"
+        file, target = folder / "script.py", folder / "report.json"
         file.write_text("import cupy as cp\nimport cupy\nimport numpy as np\n" + textwrap.dedent(text))
         more = ["--report", str(target)] if report else []
         command = [sys.executable, str(ROOT / "main.py"), "cupy", *options, *more, str(file), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=100, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=100, check=False)
         found = json.loads(target.read_text()) if target.exists() else {}
         return FinishedScript(done.returncode, done.stdout, done.stderr, found)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,6 +43,16 @@ class FinishedProgram:
 @pytest.fixture
 def program(tmp_path):
     """Return what compiles and runs a program's text."""
+    return _make_runner(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def run_program(tmp_path_factory):
+    """Return what compiles and runs a program's text, for programs of several tests."""
+    return _make_runner(tmp_path_factory.mktemp("program"))
+
+
+def _make_runner(folder: Path) -> Callable[..., FinishedProgram]:
     try:
         find_compiler()
     except EngineUnavailableError:
@@ -53,13 +65,13 @@ def program(tmp_path):
         report: bool = False,
         beside: dict[str, str] | None = None,
     ) -> FinishedProgram:
-        file, target = tmp_path / "program.cu", tmp_path / "report.json"
+        file, target = folder / "program.cu", folder / "report.json"
         file.write_text(CHECK + text)
         more = ["--report", str(target)] if report else []
         for name, content in (beside or {}).items():
-            (tmp_path / name).write_text(content)
+            (folder / name).write_text(content)
             if not name.endswith(".h"):
-                more.append(str(tmp_path / name))
+                more.append(str(folder / name))
         command = [sys.executable, str(ROOT / "main.py"), "program", str(file), *more, *options, "--", *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
         written = json.loads(target.read_text()) if report and target.exists() else {}

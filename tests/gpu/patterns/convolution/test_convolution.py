@@ -41,9 +41,16 @@ def assert_close(result: np.ndarray[Any, Any], right: np.ndarray[Any, Any], weig
     np.testing.assert_allclose(result, right, rtol=0, atol=bound)
 
 
-@pytest.mark.parametrize("variant", ANY_FILTER)
-@pytest.mark.parametrize("size", [3, 5])
-@pytest.mark.parametrize("border", MODES)
+@pytest.mark.parametrize(
+    ("variant", "size", "border"),
+    [
+        # The first tier has all pairs: of variant and size, of variant and border, of size and border.
+        pytest.param(variant, size, border, marks=[pytest.mark.sweep] * ((i + j + k) % 2))
+        for i, variant in enumerate(ANY_FILTER)
+        for j, size in enumerate((3, 5))
+        for k, border in enumerate(MODES)
+    ],
+)
 def test_awkward_sizes(engine: Engine, variant: str, size: int, border: str) -> None:
     rng = np.random.default_rng(size)
     weights = rng.uniform(-1, 1, (size, size)).astype(np.float32)
@@ -56,18 +63,23 @@ def test_awkward_sizes(engine: Engine, variant: str, size: int, border: str) -> 
         assert outcome.report.verified
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("name", filters.NAMES)
-def test_every_filter_in_gray_and_color(engine: Engine, variant: str, name: str) -> None:
-    if variant == "separable" and name not in SEPARABLE:
-        pytest.skip("has no row and column")
-    rng = np.random.default_rng(7)
-    for shape in [(33, 50), (20, 37, 3)]:
-        image = rng.integers(0, 256, shape, np.uint8)
-        outcome = run_variant(engine, "convolution", variant, image, filter=name, size=7)
-        each = filters.SOBELS if name == filters.GRADIENT else (name,)
-        right = [expected(image, filters.make_filter(one, 7), "clamp") for one in each]
-        assert_close(outcome.outputs["result"], np.hypot(*right) if len(each) > 1 else right[0], np.array([[20.0]]))
+@pytest.mark.parametrize(
+    ("variant", "name", "shape"),
+    [
+        # The first tier has all pairs of variant and filter, each in gray or in color.
+        pytest.param(variant, name, shape, marks=[pytest.mark.sweep] * ((i + j + k) % 2))
+        for i, variant in enumerate(VARIANTS)
+        for j, name in enumerate(filters.NAMES)
+        for k, shape in enumerate([(33, 50), (20, 37, 3)])
+        if variant != "separable" or name in SEPARABLE
+    ],
+)
+def test_every_filter_in_gray_and_color(engine: Engine, variant: str, name: str, shape: tuple[int, ...]) -> None:
+    image = np.random.default_rng(7).integers(0, 256, shape, np.uint8)
+    outcome = run_variant(engine, "convolution", variant, image, filter=name, size=7)
+    each = filters.SOBELS if name == filters.GRADIENT else (name,)
+    right = [expected(image, filters.make_filter(one, 7), "clamp") for one in each]
+    assert_close(outcome.outputs["result"], np.hypot(*right) if len(each) > 1 else right[0], np.array([[20.0]]))
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

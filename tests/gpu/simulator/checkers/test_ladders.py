@@ -18,7 +18,7 @@ from tests.gpu.simulator.watched_launch import WatchedEngine, launch_watched
     ("pattern", "variant"),
     [(name, variant.name) for name in ("convolution", "histogram") for variant in find_pattern(name).variants],
 )
-@pytest.mark.parametrize("shape", [(37, 61), (64, 64), (20, 33, 3)])
+@pytest.mark.parametrize("shape", [(37, 61), pytest.param((64, 64), marks=pytest.mark.sweep), (20, 33, 3)])
 def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None:
     checker, *others = create_checkers({"out"})
     declared = find_pattern(pattern)
@@ -79,13 +79,15 @@ def test_the_sorts(variant: str, result: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "variant", "params"),
     [
-        (name, variant.name, params)
-        for name, params in (("matmul", {"n": 21, "m": 18, "k": 13, "tile": "4"}), ("matmul", {"n": 40, "tile": "8"}),
-                             ("softmax", {"n": 70, "rows": 3, "block": "8"}),
-                             ("softmax", {"n": 130, "rows": 2, "block": "64"}),
-                             ("transpose", {"n": 21, "rows": 18, "tile": "4"}),
-                             ("transpose", {"n": 40, "rows": 8, "tile": "16"}),
-                             ("stencil", {"n": 9, "rows": 7, "planes": 5, "tile": "4", "input": "random"}))
+        pytest.param(name, variant.name, params, marks=[pytest.mark.sweep] * is_further)
+        for name, params, is_further in (("matmul", {"n": 21, "m": 18, "k": 13, "tile": "4"}, False),
+                                         ("matmul", {"n": 40, "tile": "8"}, True),
+                                         ("softmax", {"n": 70, "rows": 3, "block": "8"}, True),
+                                         ("softmax", {"n": 130, "rows": 2, "block": "64"}, False),
+                                         ("transpose", {"n": 21, "rows": 18, "tile": "4"}, False),
+                                         ("transpose", {"n": 40, "rows": 8, "tile": "16"}, True),
+                                         ("stencil", {"n": 9, "rows": 7, "planes": 5, "tile": "4", "input": "random"},
+                                          False))
         for variant in find_pattern(name).variants
         if not variant.library and not (variant.is_single_thread and "m" not in params)
     ],
@@ -98,7 +100,9 @@ def test_matrices(pattern: str, variant: str, params: dict[str, int | str]) -> N
 
 
 @pytest.mark.parametrize("variant", [variant.name for variant in find_pattern("reduction").variants])
-@pytest.mark.parametrize(("n", "block"), [(0, 8), (16, 8), (5000, 64), (9000, 256)])
+@pytest.mark.parametrize(
+    ("n", "block"), [(0, 8), pytest.param(16, 8, marks=pytest.mark.sweep), (5000, 64), (9000, 256)]
+)
 def test_the_reductions(variant: str, n: int, block: int) -> None:
     declared = find_pattern("reduction")
     chosen = declared.variant(variant)

@@ -60,8 +60,19 @@ def engine():
     made.close()
 
 
-@pytest.mark.parametrize(("choice", "block"), [(0, "256"), (-1, "32")], ids=["first choices", "last choices"])
-@pytest.mark.parametrize(("pattern", "variant"), LADDER, ids=[f"{p.name}-{v.name}" for p, v in LADDER])
+@pytest.mark.parametrize(
+    ("pattern", "variant", "choice", "block"),
+    [
+        # The first tier has each variant with one of the sets, and each set with half of each pattern's variants.
+        pytest.param(
+            pattern, variant, choice, block,
+            id=f"{pattern.name}-{variant.name}-{name}",
+            marks=[pytest.mark.sweep] * ((number + choice) % 2),
+        )
+        for number, (pattern, variant) in enumerate(LADDER)
+        for name, choice, block in (("first choices", 0, "256"), ("last choices", -1, "32"))
+    ],
+)  # fmt: skip
 def test_every_rung_is_compiled_and_right(engine, pattern, variant, choice, block) -> None:
     """The patterns' own tests run in lockstep; here is each rung with two sets of macros, at awkward sizes."""
     if variant.name == "racy":
