@@ -170,7 +170,8 @@ class SimulatedKernel:
     @cached_property
     def static_shared_bytes(self) -> int:
         """The size of all `__shared__` arrays of known size."""
-        return sum(shared.size for function in find_reachable_functions(self._function) for shared in function.shared)
+        functions = find_reachable_functions(self._function)
+        return sum({shared.key: shared.size for function in functions for shared in function.shared}.values())
 
     def with_compiler(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, compiled by another compiler."""

@@ -370,8 +370,8 @@ def create_zero(type: Type) -> Any:
 
 
 def get_shared_memory(batch: RunningBatch, shared: ir.SharedVariable) -> PointerValue:
-    """Return a batch's memory for a `__shared__` variable. All extern arrays of a kernel share one memory."""
-    key = "extern" if shared.is_dynamic else shared
+    """Return a batch's memory for a `__shared__` variable."""
+    key = shared.key
     if key not in batch.shared:
         size = batch.shared_bytes if shared.is_dynamic else shared.size
         element_bytes = shared.size // math.prod(shared.shape) if shared.shape else 0

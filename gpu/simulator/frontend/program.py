@@ -101,6 +101,7 @@ class Program:
         self._functions: dict[tuple[Cursor, SourcePosition | None], ir.Function] = {}
         self._shared_users: dict[Cursor, bool] = {}
         self.functions_by_number: dict[int, ir.Function] = {}
+        self.shared_variables: dict[Cursor, ir.SharedVariable] = {}
         self._kernels: dict[str, Cursor] = {}
         self._definitions: dict[str, list[Cursor]] = {}
         self._templates: set[str] = set()

@@ -396,7 +396,7 @@ class BarrierPhase:
 
     The argument of "init", "arrive", "drop", "expect" and "complete" is a number of arrivals or bytes, that of "test" a
     parity. For "bind", the arrival when the thread's copies are complete, it is whether that arrival adds to the
-    expected number.
+    expected number. A relaxed operation orders no accesses without a fence.
     """
 
     type: Type
@@ -705,7 +705,8 @@ class SharedVariable:
     """A `__shared__` variable of `size` bytes per block, or, if it is dynamic, of the size that the launch specifies.
 
     `shape` is that of an array of known size, else empty. Equal only to itself: two functions may each have a variable
-    with the same name.
+    with the same name. If several functions use one variable, such as a kernel and its lambdas, all but the first name
+    that one as `original`.
     """
 
     slot: int
@@ -713,6 +714,12 @@ class SharedVariable:
     size: int
     is_dynamic: bool
     shape: tuple[int, ...] = ()
+    original: SharedVariable | None = None
+
+    @property
+    def key(self) -> object:
+        """What identifies its memory; all extern arrays of a kernel share one memory."""
+        return "extern" if self.is_dynamic else self.original or self
 
 
 @dataclass

@@ -256,7 +256,7 @@ class KernelMemory:
         return self._scratch.element_address(*memory, self._block.thread) if isinstance(memory, tuple) else memory
 
     def _shared_address(self, shared: ir.SharedVariable) -> str:
-        key: object = "extern" if shared.is_dynamic else shared
+        key = shared.key
         if key not in self._shared:
             if shared.is_dynamic:
                 self._shared[key] = -1  # at `extern_offset`

@@ -69,7 +69,7 @@ def _in_memory(local: ir.Local, type: Type, cursor: Cursor) -> ir.Element:
 
 def _outer_place(lower: Lowering, cursor: Cursor) -> ir.Element:
     declaration = cursor.referenced
-    shared = lower.scope.find_extern_shared(declaration)
+    shared = lower.scope.find_outer_shared(declaration)
     if shared is not None:
         return _in_memory(shared, lower.type_of(cursor), cursor)
     variable = lower.scope.unit.variable(declaration) if declaration is not None else None

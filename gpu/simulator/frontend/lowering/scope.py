@@ -18,6 +18,8 @@ class TranslationUnit(Protocol):
 
     types: TypeLowering
     functions_by_number: dict[int, ir.Function]
+    shared_variables: dict[Cursor, ir.SharedVariable]
+    """The `__shared__` variables that functions use, by their declarations."""
 
     def function(self, cursor: Cursor, place: SourcePosition | None = None) -> ir.Function:
         """Return the IR of a function that has a body; a header's function is specialized for its call at `place`."""
@@ -93,18 +95,21 @@ class Scope:
         return local
 
     def declare_shared(self, cursor: Cursor, type: Type) -> ir.Local:
-        """Allocate a `__shared__` variable's slot; one declared outside of functions has one slot per function."""
+        """Allocate a `__shared__` variable's slot; one that several functions use has one slot in each."""
         variable = self._variables.get(cursor)
         if variable is not None:
             return variable.local
         dynamic = isinstance(type, ArrayOf) and type.length == 0
         local = self.declare(cursor, type, in_memory=True)
         size, shape = (0, ()) if dynamic else (type.size, type.shape if isinstance(type, ArrayOf) else ())
-        self.function.shared.append(ir.SharedVariable(local.slot, cursor.spelling, size, dynamic, shape))
+        original = self.unit.shared_variables.get(cursor)
+        shared = ir.SharedVariable(local.slot, cursor.spelling, size, dynamic, shape, original)
+        self.unit.shared_variables.setdefault(cursor, shared)
+        self.function.shared.append(shared)
         return local
 
-    def find_extern_shared(self, declaration: Cursor | None) -> ir.Local | None:
-        """Return the slot of an `extern __shared__` array that is declared outside of functions."""
+    def find_outer_shared(self, declaration: Cursor | None) -> ir.Local | None:
+        """Return the slot of a `__shared__` variable that is declared outside of this function."""
         if declaration is None or declaration.kind != CursorKind.VAR_DECL:
             return None
         if not has_attribute(declaration, CursorKind.CUDASHARED_ATTR):

@@ -410,3 +410,27 @@ def test_the_word_template_may_be_missing_as_nvcc_has_it_and_places_are_those_of
     assert caught.value.position is not None
     line = source.splitlines()[caught.value.position.line - 1]
     assert line[caught.value.position.column - 1 :].startswith("to[9] = 1")
+
+
+@pytest.mark.parametrize("engine", ["lockstep", "compiled"])
+def test_functions_share_a_shared_variable_that_is_declared_outside_of_them(engine: str) -> None:
+    source = """__shared__ int total;
+    __device__ void add(int x) { atomicAdd(&total, x); }
+    template <typename Function> __device__ void call(Function &&function) { function(); }
+    __global__ void k(const int *in, int *out) {
+        __shared__ int s[40];
+        int t = threadIdx.x;
+        if (t == 0) total = 0;
+        call([&] { s[t] = in[t]; });
+        __syncthreads();
+        add(s[39 - t]);
+        __syncthreads();
+        out[t] = total + [&] { return s[39 - t]; }();
+    }"""
+    values = np.arange(40, dtype=np.int32) ** 2
+    out = np.zeros(40, np.int32)
+    module = build(source)
+    kernel = module.kernel("k") if engine == "lockstep" else module.compiled_kernel("k")
+    kernel.launch((1, 1, 1), (40, 1, 1), [values.view(np.uint8), out.view(np.uint8)])
+    np.testing.assert_array_equal(out, values.sum() + values[::-1])
+    assert module.kernel("k").static_shared_bytes == 41 * 4
