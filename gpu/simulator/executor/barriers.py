@@ -16,7 +16,7 @@ from gpu.base.warp import WARP
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import Array, BlockBatch
 from gpu.simulator.executor.state.call_frame import CallFrame
-from gpu.simulator.executor.state.observer import IssuedStep
+from gpu.simulator.executor.state.observer import IssuedStep, PhaseChange
 from gpu.simulator.executor.state.running_batch import RunningBatch, WarpOperation
 
 _NAMED_BARRIERS = 16
@@ -194,7 +194,7 @@ class NamedBarriers:
         barrier.arrived += WARP
         if batch.observer is not None:
             for lane in lanes:
-                batch.observer.phase(batch, 2 * barrier.number + barrier.completed % 2, lane, passes=False)
+                batch.observer.phase(batch, PhaseChange(2 * barrier.number + barrier.completed % 2, lane, passes=False))
         self._arrivals[warp] = (operation, barrier, barrier.completed + 1)
         self._complete(barrier, block)
         return self._arrivals[warp][1:]
@@ -220,7 +220,8 @@ class NamedBarriers:
         )
         if batch.observer is not None:
             for lane in mask.lanes.tolist():
-                batch.observer.phase(batch, 2 * barrier.number + (completed - 1) % 2, lane, passes=True)
+                phase = 2 * barrier.number + (completed - 1) % 2
+                batch.observer.phase(batch, PhaseChange(phase, lane, passes=True))
 
     def check_operands(
         self, mask: LaneMask, number: Any, count: Any, position: SourcePosition

@@ -530,7 +530,7 @@ class ExpressionCompiler(Visitor):
         return values.lift_closure(run)
 
     def visit_barrier_phase(self, node: ir.BarrierPhase) -> Evaluator:
-        op, position, values = node.op, node.position, self.values
+        op, position, values, is_relaxed = node.op, node.position, self.values, node.is_relaxed
         pointer, argument = (
             self.bare_compiler.compile_expression(node.pointer),
             self.bare_compiler.compile_expression(node.argument),
@@ -542,11 +542,11 @@ class ExpressionCompiler(Visitor):
                 case "init":
                     return phases.init(values, at, operand, mask, position)
                 case "test":
-                    return phases.is_complete(values, at, operand, mask, position)
+                    return phases.is_complete(values, at, operand, mask, position, is_relaxed=is_relaxed)
                 case "bind":
                     arrive = get_async_copies(frame.batch).bind_completion(mask)
                     return phases.bind_copy(at, mask, position, arrive, arrivals=1, extra_arrivals=int(operand))
-            return phases.change(op, values, at, operand, mask, position)
+            return phases.change(op, values, at, operand, mask, position, is_relaxed=is_relaxed)
 
         return values.lift_closure(run)
 

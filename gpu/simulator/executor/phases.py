@@ -16,7 +16,7 @@ from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.executor.state.batch import Array
 from gpu.simulator.executor.state.memory import AccessSite, SharedMemory
-from gpu.simulator.executor.state.observer import Access
+from gpu.simulator.executor.state.observer import Access, PhaseChange
 from gpu.simulator.executor.state.phase_words import (
     MAX_ARRIVALS,
     MISUSE_ADVICE,
@@ -86,7 +86,15 @@ class BarrierPhases:
         self._recheck()
 
     def change(
-        self, op: str, values: PlainValues, barrier: PointerValue, amount: Any, mask: LaneMask, position: SourcePosition
+        self,
+        op: str,
+        values: PlainValues,
+        barrier: PointerValue,
+        amount: Any,
+        mask: LaneMask,
+        position: SourcePosition,
+        *,
+        is_relaxed: bool = False,
     ) -> Array:
         """Change the pending arrivals or bytes of the current phase.
 
@@ -104,6 +112,8 @@ class BarrierPhases:
             The lanes that execute the operation.
         position : SourcePosition
             The position of the operation.
+        is_relaxed : bool
+            Whether an arrival orders no accesses without a fence.
 
         Returns
         -------
@@ -123,7 +133,7 @@ class BarrierPhases:
                 count = int(amounts[lane])
                 parities[lane] = phase.parity
                 if op in ("arrive", "drop"):
-                    self._notify(number, phase.parity, lane, passes=False)
+                    self._notify(number, phase.parity, lane, passes=False, is_relaxed=is_relaxed)
                     expected = phase.expected_arrivals - count if op == "drop" else phase.expected_arrivals
                     phase = replace(phase, pending_arrivals=phase.pending_arrivals - count, expected_arrivals=expected)
                 else:
@@ -137,7 +147,14 @@ class BarrierPhases:
         return parities
 
     def is_complete(
-        self, values: PlainValues, barrier: PointerValue, parity: Any, mask: LaneMask, position: SourcePosition
+        self,
+        values: PlainValues,
+        barrier: PointerValue,
+        parity: Any,
+        mask: LaneMask,
+        position: SourcePosition,
+        *,
+        is_relaxed: bool = False,
     ) -> Array:
         """Test whether a phase is complete; if only copies are pending, they are performed first.
 
@@ -153,6 +170,8 @@ class BarrierPhases:
             The lanes that execute the operation.
         position : SourcePosition
             The position of the operation.
+        is_relaxed : bool
+            Whether it orders no accesses without a fence.
 
         Returns
         -------
@@ -186,7 +205,7 @@ class BarrierPhases:
             for lane in lanes:
                 over[lane] = phase.parity != int(parities[lane]) & 1
                 if over[lane]:
-                    self._notify(number, int(parities[lane]) & 1, lane, passes=True)
+                    self._notify(number, int(parities[lane]) & 1, lane, passes=True, is_relaxed=is_relaxed)
         self._write_words(values, barrier, words, mask, position)
         if batch.scheduler is not None and not over[mask.lanes].all():
             batch.scheduler.wait_for_phase(position)
@@ -279,10 +298,19 @@ class BarrierPhases:
             raise self._misuse_error(lane, UNINITIALIZED, position)
         return phase
 
-    def _notify(self, number: int, parity: int, lane: int, *, passes: bool, completes_copy: bool = False) -> None:
+    def _notify(
+        self,
+        number: int,
+        parity: int,
+        lane: int,
+        *,
+        passes: bool,
+        completes_copy: bool = False,
+        is_relaxed: bool = False,
+    ) -> None:
         if self._batch.observer is not None:
-            phase = 2 * number + parity
-            self._batch.observer.phase(self._batch, phase, lane, passes=passes, completes_copy=completes_copy)
+            change = PhaseChange(2 * number + parity, lane, passes, completes_copy, is_relaxed)
+            self._batch.observer.phase(self._batch, change)
 
     def _misuse_error(self, lane: int, misuse: str, position: SourcePosition) -> LaunchError:
         thread = self._batch.describe(lane)

@@ -404,6 +404,7 @@ class BarrierPhase:
     pointer: Expression
     argument: Expression
     position: SourcePosition
+    is_relaxed: bool = False
 
 
 @dataclass(frozen=True)

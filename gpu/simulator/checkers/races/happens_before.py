@@ -18,6 +18,7 @@ from gpu.base.warp import WARP
 from gpu.simulator.checkers.races.synchronization import Synchronization
 from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, ClockSnapshot, build_snapshot
 from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.observer import PhaseChange
 from gpu.simulator.ir import Scope
 
 Array = npt.NDArray[Any]
@@ -139,6 +140,8 @@ class HappensBefore:
         # phase of an mbarrier.
         self._cluster_clocks: Array | None = None
         self._phases: dict[int, Array] = {}
+        # The clocks of phases that lanes have passed by relaxed operations, by lane and phase.
+        self._unfenced_passes: dict[int, dict[int, Array]] = {}
         # The cluster of each block, and the index of its first lane in a vector clock over the cluster.
         self._cluster_of_block = batch.cluster_of_block
         self._cluster_starts = batch.rank_of_block * self._threads_per_block
@@ -273,30 +276,52 @@ class HappensBefore:
                 if not waiting:
                     del self._waiting[warp, named]
 
-    def arrive_at_phase(self, time: int, phase: int, lane: int, *, is_copy: bool = False) -> None:
+    def arrive_at_phase(self, time: int, change: PhaseChange) -> None:
         """Record an arrival of a lane in a phase of an mbarrier, and merge its clock into the phase's.
 
-        If a copy of the lane arrives, the lane itself does not know that.
+        If a copy of the lane arrives, the lane itself does not know that. A relaxed arrival makes known what the lane's
+        last fence covers.
         """
+        phase, lane, is_relaxed = change.phase, change.lane, change.is_relaxed
         if self._cluster_clocks is None:
             self._cluster_clocks = np.full((self._warp_time.size, self._lanes_per_cluster), _FIRST, np.int64)
         self.has_warp_times = True
-        clock = self._cluster_clocks[lane].copy() if is_copy else self._cluster_clocks[lane]
+        is_own = not (change.completes_copy or is_relaxed)
+        clock = self._cluster_clocks[lane] if is_own else self._cluster_clocks[lane].copy()
         base = self._cluster_starts[lane // self._threads_per_block]
         clock[base + lane % self._threads_per_block] = time
         first = lane // WARP * WARP
         warp = self._warp_time[first : first + WARP] if self._warp_clocks is None else self._warp_clocks[lane]
         start = base + first % self._threads_per_block
         clock[start : start + WARP] = np.maximum(clock[start : start + WARP], warp)
-        self.synchronization.arrive_at_phase(phase, lane)
+        if is_relaxed:
+            np.minimum(clock, self.synchronization.find_fence_times(np.array([lane]), "block")[0], out=clock)
+        if not is_relaxed or clock.any():
+            self.synchronization.arrive_at_phase(phase, lane)
         previous = self._phases.get(phase)
         self._phases[phase] = clock.copy() if previous is None else np.maximum(previous, clock)
 
-    def pass_phase(self, phase: int, lane: int) -> None:
-        """Record that a lane passes a phase of an mbarrier: it is ordered after all arrivals in it."""
-        if self._cluster_clocks is not None and phase in self._phases:
+    def pass_phase(self, change: PhaseChange) -> None:
+        """Record that a lane passes a phase of an mbarrier: it is ordered after all arrivals in it.
+
+        If it passes by a relaxed operation, only after its next fence.
+        """
+        phase, lane = change.phase, change.lane
+        if self._cluster_clocks is None or phase not in self._phases:
+            return
+        if change.is_relaxed:
+            self._unfenced_passes.setdefault(lane, {})[phase] = self._phases[phase]
+        else:
             np.maximum(self._cluster_clocks[lane], self._phases[phase], out=self._cluster_clocks[lane])
             self.synchronization.pass_phase(phase, lane)
+
+    def _acquire_phases(self, lanes: Array) -> None:
+        """Order lanes after the arrivals in phases that they have passed by relaxed operations."""
+        for lane in [lane for lane in lanes.tolist() if lane in self._unfenced_passes]:
+            assert self._cluster_clocks is not None
+            for phase, clock in self._unfenced_passes.pop(lane).items():
+                np.maximum(self._cluster_clocks[lane], clock, out=self._cluster_clocks[lane])
+                self.synchronization.pass_phase(phase, lane)
 
     def fence(self, time: int, mask: LaneMask, scope: Scope, order: str = "") -> None:
         """Record a fence, with its order if it only acquires or only releases.
@@ -307,6 +332,8 @@ class HappensBefore:
         self.synchronization.has_fences = True
         if order != "release":
             self.synchronization.acquire(time, lanes, scope)
+            if self._unfenced_passes:
+                self._acquire_phases(lanes)
         if order == "acquire":
             return
         self.synchronization.fence(

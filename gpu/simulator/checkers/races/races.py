@@ -26,7 +26,7 @@ from gpu.simulator.checkers.races.shadow import EVENT, SEVERAL, Shadow, extract_
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
-from gpu.simulator.executor.state.observer import Access, WarpSync
+from gpu.simulator.executor.state.observer import Access, PhaseChange, WarpSync
 from gpu.simulator.ir import Scope
 from gpu.simulator.ir.value_uses import ValueUse
 
@@ -192,11 +192,11 @@ class RaceChecker(Checker):
             hit = np.flatnonzero(records)
             self._report(now, hit, extract_threads(records[hit], slot), records[hit] & EVENT)
 
-    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool, completes_copy: bool = False) -> None:
-        if passes:
-            self._order.pass_phase(phase, lane)
+    def phase(self, batch: BlockBatch, change: PhaseChange) -> None:
+        if change.passes:
+            self._order.pass_phase(change)
         else:
-            self._order.arrive_at_phase(self._time, phase, lane, is_copy=completes_copy)
+            self._order.arrive_at_phase(self._time, change)
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         passed = self._order.barrier(self._time, mask)

@@ -124,6 +124,31 @@ class WarpSync:
 
 
 @dataclass(frozen=True)
+class PhaseChange:
+    """A lane arrives at an mbarrier or a named barrier, or finds a phase of it completed.
+
+    Parameters
+    ----------
+    phase : int
+        Twice the barrier's number in the batch, plus the phase's parity. Named barriers have negative numbers.
+    lane : int
+        The lane's number in the batch.
+    passes : bool
+        True if it finds the phase completed, False if it arrives.
+    completes_copy : bool
+        Whether a copy that the lane has started arrives, not the lane itself.
+    is_relaxed : bool
+        Whether this orders no accesses without a fence: one before the arrival, or one after the wait.
+    """
+
+    phase: int
+    lane: int
+    passes: bool
+    completes_copy: bool = False
+    is_relaxed: bool = False
+
+
+@dataclass(frozen=True)
 class HeapCall:
     """A call of malloc or free by the lanes of a mask.
 
@@ -253,22 +278,8 @@ class Observer:
         The read was reported as an access when it started, but may have been performed as late as now.
         """
 
-    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool, completes_copy: bool = False) -> None:
-        """Handle a lane that arrives at an mbarrier or a named barrier, or finds a phase of it completed.
-
-        Parameters
-        ----------
-        batch : BlockBatch
-            The running batch.
-        phase : int
-            Twice the barrier's number in the batch, plus the phase's parity. Named barriers have negative numbers.
-        lane : int
-            The lane's number in the batch.
-        passes : bool
-            True if it finds the phase completed, False if it arrives.
-        completes_copy : bool
-            Whether a copy that the lane has started arrives, not the lane itself.
-        """
+    def phase(self, batch: BlockBatch, change: PhaseChange) -> None:
+        """Handle a lane that arrives at an mbarrier or a named barrier, or finds a phase of it completed."""
 
     def mbarrier_bound(self, batch: BlockBatch, access: Access) -> None:
         """Handle bulk copies that will signal their bytes to an mbarrier; `access` is the read of its word."""
@@ -410,9 +421,9 @@ class Observers(Observer):
         for observer in self._observers:
             observer.async_read_ends(batch, access)
 
-    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool, completes_copy: bool = False) -> None:
+    def phase(self, batch: BlockBatch, change: PhaseChange) -> None:
         for observer in self._observers:
-            observer.phase(batch, phase, lane, passes=passes, completes_copy=completes_copy)
+            observer.phase(batch, change)
 
     def mbarrier_bound(self, batch: BlockBatch, access: Access) -> None:
         for observer in self._observers:

@@ -830,15 +830,16 @@ class _Assembly:
                     emit("expect", barrier, self._value(counts[0], _UINT32, instruction))
                 elif counts:
                     count = self._value(counts[0], _UINT32, instruction)
+                operation = "drop" if op.endswith("drop") else "arrive"
                 arrived = build_phase_operation(
-                    self.lower, "drop" if op.endswith("drop") else "arrive", barrier, count, position
+                    self.lower, operation, barrier, count, position, is_relaxed="relaxed" in rest
                 )
                 self._store(target, arrived, instruction)
-            case ("test_wait" | "try_wait", *_):
+            case ("test_wait" | "try_wait", *rest):
                 target, address, parity, *_ = instruction.operands
-                barrier = self._barrier(address, instruction)
+                barrier, number = self._barrier(address, instruction), self._value(parity, _UINT32, instruction)
                 is_complete = build_phase_operation(
-                    self.lower, "test", barrier, self._value(parity, _UINT32, instruction), position
+                    self.lower, "test", barrier, number, position, is_relaxed="relaxed" in rest
                 )
                 if "until" in instruction.suffixes:
                     wait_loop = ir.Loop(ir.Unary(BOOL, "!", is_complete), None, ir.Block(()), True, position)

@@ -109,7 +109,13 @@ def build_cluster_barrier(
 
 
 def build_phase_operation(
-    lower: Lowering, op: str, pointer: ir.Expression, argument: ir.Expression, position: SourcePosition
+    lower: Lowering,
+    op: str,
+    pointer: ir.Expression,
+    argument: ir.Expression,
+    position: SourcePosition,
+    *,
+    is_relaxed: bool = False,
 ) -> ir.Expression:
     """Return an operation on a barrier object, and mark the function as one that uses them.
 
@@ -125,10 +131,12 @@ def build_phase_operation(
         The operation's argument, such as the number of arrivals.
     position : SourcePosition
         The position of the operation.
+    is_relaxed : bool
+        Whether it orders no accesses without a fence.
     """
     lower.scope.function.has_phases = True
     type: Type = BOOL if op == "test" else Scalar("uint64") if op in ("arrive", "drop") else VOID
-    return ir.BarrierPhase(type, op, pointer, argument, position)
+    return ir.BarrierPhase(type, op, pointer, argument, position, is_relaxed)
 
 
 def _lower_texel(call: _Call) -> ir.Expression:

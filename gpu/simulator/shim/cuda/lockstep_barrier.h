@@ -5,8 +5,57 @@
 #include <lockstep/aligned_size.h>
 
 namespace cuda {
-template <thread_scope Scope>
+struct lockstep_no_completion {};
+
+// With a completion function, which the last thread that arrives calls before the phase ends.
+template <thread_scope Scope, typename Completion = lockstep_no_completion>
 class barrier {
+  public:
+    using arrival_token = unsigned long long;
+    barrier() = default;
+    __device__ barrier(ptrdiff_t count, Completion completion = Completion())
+        : completion(completion), expected((int)count), pending((int)count), phase(0) {
+        __lockstep_phase_init(&word, 1);
+    }
+    __device__ arrival_token arrive(ptrdiff_t count = 1) {
+        const int token = add(&phase, 0) & 1;
+        if (add(&pending, -(int)count) == (int)count) {
+            completion();
+            add(&pending, add(&expected, 0));
+            add(&phase, 1);
+            __lockstep_phase_arrive(&word, 1);
+        }
+        return token;
+    }
+    __device__ void wait(arrival_token token) {
+        while (!__lockstep_phase_test(&word, token)) {
+        }
+    }
+    __device__ void wait_parity(bool parity) { wait((arrival_token)parity); }
+    __device__ void arrive_and_wait() { wait(arrive()); }
+    __device__ void arrive_and_drop() {
+        add(&expected, -1);
+        arrive();
+    }
+
+  private:
+    unsigned long long word;
+    Completion completion;
+    int expected, pending, phase;
+
+    __device__ static int add(int *place, int value) {
+        int old;
+        if constexpr (Scope == thread_scope_block) {
+            asm volatile("atom.acq_rel.cta.add.s32 %0, [%1], %2;" : "=r"(old) : "l"(place), "r"(value) : "memory");
+        } else {
+            asm volatile("atom.acq_rel.gpu.add.s32 %0, [%1], %2;" : "=r"(old) : "l"(place), "r"(value) : "memory");
+        }
+        return old;
+    }
+};
+
+template <thread_scope Scope>
+class barrier<Scope, lockstep_no_completion> {
   public:
     using arrival_token = unsigned long long;
     barrier() = default;
@@ -28,6 +77,11 @@ class barrier {
 template <thread_scope Scope>
 __device__ inline void init(barrier<Scope> *object, ptrdiff_t count) {
     __lockstep_phase_init(object, (unsigned int)count);
+}
+template <thread_scope Scope, typename Completion>
+__device__ inline void init(barrier<Scope, Completion> *object, ptrdiff_t count,
+                            Completion completion = Completion()) {
+    *object = barrier<Scope, Completion>(count, completion);
 }
 
 // Copies at whose end a barrier's phase may be over.
