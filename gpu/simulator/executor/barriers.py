@@ -52,10 +52,10 @@ def pass_barrier(
         A thread of an arriving block does not reach the barrier.
     """
     batch, exited = frame.batch, (frame.kernel or frame).returned_mask
-    if batch.scheduler is not None:
-        return batch.scheduler.wait_at_barrier(exited, mask, position, votes)
     if batch.registers is not None:
         batch.registers.flush_lanes(mask)
+    if batch.scheduler is not None:
+        return batch.scheduler.wait_at_barrier(exited, mask, position, votes)
     batch.begin(IssuedStep(position, "barrier", 0), mask)
     check_barrier(batch, batch.geometry.thread_mask.without(exited), mask, position)
     if batch.observer is not None:
@@ -321,6 +321,8 @@ def pass_named_barrier(frame: CallFrame, mask: LaneMask, node: ir.NamedBarrier, 
         batch.named_barriers = NamedBarriers(batch)
     barriers: NamedBarriers = batch.named_barriers
     barrier_number, threads = barriers.check_operands(mask, number, count, node.position)
+    if batch.registers is not None:
+        batch.registers.flush_lanes(mask)
     barrier, completed = barriers.arrive(frame, mask, node, barrier_number, threads)
     if node.part == "sync":
         barriers.wait(mask, node, barrier_number, barrier, completed)

@@ -56,15 +56,15 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
 _ORDERING = ("acquire", "release", "acq_rel")
 
 
-def _flush_registers(run: Evaluator) -> Evaluator:
-    """Let a thread keep no values in registers over an access that orders others, as over a fence."""
+def _order_accesses(run: Evaluator, order: str) -> Evaluator:
+    """Order the delayed accesses of a thread before an access that orders others, as by a fence."""
 
-    def flush_and_run(frame: CallFrame, mask: LaneMask) -> Any:
+    def order_and_run(frame: CallFrame, mask: LaneMask) -> Any:
         if frame.batch.registers is not None:
-            frame.batch.registers.flush_lanes(mask)
+            frame.batch.registers.order_accesses(order, mask)
         return run(frame, mask)
 
-    return flush_and_run
+    return order_and_run
 
 
 # Expressions with side effects are compiled with full values even where only bare values are needed.
@@ -280,7 +280,7 @@ class ExpressionCompiler(Visitor):
     ) -> Evaluator:
         """Compile an access with a memory order; an order that the kernel computes selects among several evaluators."""
         if order is None or isinstance(order, str):
-            return _flush_registers(build(order)) if order in _ORDERING else build(order)
+            return _order_accesses(build(order), order) if order in _ORDERING else build(order)
         number = self.bare_compiler.compile_expression(order)
         evaluators = [self._compile_ordered(each, build) for each in ir.MEMORY_ORDERS]
 

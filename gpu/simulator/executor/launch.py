@@ -29,10 +29,12 @@ from gpu.simulator.executor.state.batches import (
     has_fences,
     has_launches,
     has_strong_loop,
+    has_strong_writes,
     has_sync_in_branches,
     has_wait_loop,
     split_clusters,
     split_grid,
+    tests_flags,
 )
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.event_buffer import EventBuffer
@@ -41,7 +43,7 @@ from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.observer import Observer, Observers
 from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.state.progress import ProgressMonitor, StarvationError
-from gpu.simulator.executor.state.registers import Registers
+from gpu.simulator.executor.state.registers import Registers, StoreBuffer
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.textures import SimulatedTensorMap, Texture
 from gpu.simulator.executor.values import PLAIN
@@ -56,7 +58,7 @@ _RESIDENT_LANES = {WARP: 1 << 14, 1: 1 << 10}
 """The most lanes that make progress together if blocks wait for later ones, by the lanes per part. In lockstep all
 resident blocks do."""
 
-_MAX_BUFFERED_LANES = 1 << 12
+_MAXBUFFERED_LANES = 1 << 12
 """The most lanes of a batch that runs by warps or lanes while an observer's notifications are kept, in case it starves.
 """
 
@@ -67,6 +69,9 @@ _MAX_EXCESS_LANES, _EXCESS_SECONDS = 1 << 22, 10.0
 
 TRIAL_SCHEDULES = ("shuffle:1", "shuffle:3")
 """The schedules of trials, in which lanes that wait observe other values than in lockstep."""
+
+BUFFERED = "buffered"
+"""A trial in which warps advance in rotation and strong writes become visible late."""
 
 _TRIAL_LANES, _TRIAL_ROUNDS, _TRIAL_SECONDS = (1 << 9, 1 << 12), 2000, 2.0
 """The most lanes of a trial, and of one that follows if they starve; loop iterations of a warp; seconds of processor
@@ -240,7 +245,8 @@ class SimulatedKernel:
             The blocks to run, by number; None for all. A grid with grid barriers runs in full.
         trial_observer : Observer or None
             Observes trials of the first blocks in `TRIAL_SCHEDULES`, before the launch, if the kernel has
-            fences and lanes may wait for other lanes. What the trial does is undone.
+            fences, and lanes may wait for other lanes or test flags; and a trial with store buffers if it writes and
+            tests flags. What the trials do is undone.
 
         Raises
         ------
@@ -268,7 +274,7 @@ class SimulatedKernel:
         try:
             with np.errstate(all="ignore"):
                 if trial_observer is not None and schedule == ROUND_ROBIN and blocks is None:
-                    self._run_trial(launch, trial_observer)
+                    self._run_trials(launch, trial_observer)
                 self._run(launch, tree, on_progress, blocks)
             if faults is not None and faults.first is not None:
                 raise faults.first
@@ -381,7 +387,7 @@ class SimulatedKernel:
         attempt : _Attempt
             The attempt; if no lanes starve, it can no longer fail.
         """
-        is_large = attempt.order.chooser is not None and batch.geometry.lanes > _MAX_BUFFERED_LANES
+        is_large = attempt.order.chooser is not None and batch.geometry.lanes > _MAXBUFFERED_LANES
         if not attempt.can_fail or (self._compiler.values is PLAIN and not is_large):
             return None
         probe = RunningBatch(batch.geometry, batch.grid, batch.first, batch.shared_bytes)
@@ -402,21 +408,30 @@ class SimulatedKernel:
         attempt.can_fail = False
         return None
 
-    def _run_trial(self, launch: _GridLaunch, observer: Observer) -> None:
-        """Run the first blocks in other schedules, and undo what they do: more of them if they wait for later ones."""
+    @cached_property
+    def _trial_orders(self) -> tuple[str, ...]:
+        """The schedules of trials, and `BUFFERED` for one with store buffers; none if the kernel needs no trials."""
         functions = find_reachable_functions(self._function)
-        is_alone = not (self._syncs_grid or self._function.cluster)
-        is_ordered = self._may_wait and any(map(has_fences, functions))
-        if not (is_ordered and is_alone) or any(map(has_launches, functions)):
-            return
+        if self._syncs_grid or self._function.cluster or any(map(has_launches, functions)):
+            return ()
+        has_flags = tests_flags(functions)
+        is_ordered = (self._may_wait or has_flags) and any(map(has_fences, functions))
+        may_buffer = has_flags and any(map(has_strong_writes, functions))
+        return (TRIAL_SCHEDULES if is_ordered else ()) + ((BUFFERED,) if may_buffer else ())
+
+    def _run_trials(self, launch: _GridLaunch, observer: Observer) -> None:
+        """Run the first blocks in other orders, and undo what they do: more of them if they wait for later ones."""
         lanes = launch.geometry(1).lanes
-        counts = sorted({min(prod(launch.grid), max(1, most // lanes)) for most in _TRIAL_LANES})
-        for schedule in TRIAL_SCHEDULES:
+        counts = sorted({min(prod(launch.grid), max(2, most // lanes)) for most in _TRIAL_LANES})
+        for schedule in self._trial_orders:
             for count in counts:
-                order = create_order(schedule)
+                order = ExecutionOrder(RoundRobinChooser()) if schedule == BUFFERED else create_order(schedule)
                 tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
                 batch = RunningBatch(launch.geometry(count), launch.grid, 0, launch.shared_bytes, observer)
                 tree.attach_batch(batch, 0)
+                batch.trial_order = schedule
+                if schedule == BUFFERED:
+                    batch.registers = StoreBuffer(batch, observer)
                 observer.launch_begins(self.name, launch.grid, launch.block)
                 observer.batch_begins(batch)
                 try:

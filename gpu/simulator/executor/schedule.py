@@ -371,6 +371,8 @@ class WarpScheduler:
         through = kernel(part.mask)
         if through is not None:
             part.block.finished_lanes += through.lanes.tolist()
+        if self._batch.registers is not None:
+            self._batch.registers.flush_lanes(part.mask)
         part.block.parts.remove(part)
         self._ready.remove(part)
         self._running_lanes &= ~part.mask.bits

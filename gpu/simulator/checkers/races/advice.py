@@ -33,6 +33,7 @@ RaceCause = Literal[
     "narrow write fence",
     "narrow access",
     "ignored flag",
+    "late write",
 ]
 """Why synchronization through memory does not order two accesses."""
 
@@ -57,6 +58,8 @@ _CAUSES: dict[RaceCause, str] = {
     "device scope",
     "ignored flag": "No branch tests the value of the flag, so the thread does not wait for it: test the value before "
     "the access to the data",
+    "late write": "Other threads may see a thread's write of its flag only after the thread has read the other flag: "
+    "add a {fence} between the write and the read, or make both accesses seq_cst",
 }
 
 

@@ -23,6 +23,7 @@ from gpu.simulator.checkers.races.happens_before import HappensBefore
 from gpu.simulator.checkers.races.launch_tree import ArrayKey, LaunchTree
 from gpu.simulator.checkers.races.release_sequences import SCOPE_LEVELS
 from gpu.simulator.checkers.races.shadow import EVENT, SEVERAL, Shadow, extract_threads, high_records, low_records
+from gpu.simulator.executor.launch import BUFFERED, TRIAL_SCHEDULES
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
@@ -609,7 +610,8 @@ class RaceChecker(Checker):
             f"Race reported between {first} and {second} on {self._describe_element(checked, lane)}"
             + (", in launches that run at the same time" if other_batch is not None else "")
             + (f": {values}" if values else "")
-            + f". {advice}",
+            + f". {advice}"
+            + (_TRIAL_NOTE if checked.batch.trial_order in TRIAL_SCHEDULES else ""),
             (earlier.position, access.site.position),
             names,
         )
@@ -618,6 +620,8 @@ class RaceChecker(Checker):
         self, checked: _CheckedAccess, lane: int, earlier: AccessSite, thread: int, event: int
     ) -> RaceCause | None:
         """Return why synchronization through memory does not order two accesses; None if there is none."""
+        if checked.batch.trial_order == BUFFERED:
+            return "late write"
         synchronization, site = self._order.synchronization, checked.access.site
         both_strong = Strength.VOLATILE not in (find_strength(site), find_strength(earlier))
         if site.is_strong and earlier.is_strong and both_strong and (is_narrow(site) or is_narrow(earlier)):
@@ -663,6 +667,7 @@ class RaceChecker(Checker):
 
 _SCOPES: tuple[RaceScope, ...] = ("instruction", "warp", "block", "cluster", "grid", "copy", "bulk", "launches")
 """Scopes of races; a barrier for the threads of one also orders those of the scopes before it."""
+_TRIAL_NOTE = f" It occurs with --schedule {' or '.join(TRIAL_SCHEDULES)}."
 _LAST_WRITE = "last strong write"
 """The slot with the last write of a cell by a strong access that may set a flag."""
 _LAST_STRONG = "last strong"

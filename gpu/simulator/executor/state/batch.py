@@ -86,6 +86,8 @@ class BlockBatch:
         self.cluster = tuple(cluster)
         # Watches memory while the batch may start again in another order; None otherwise.
         self.monitor: ProgressMonitor | None = None
+        # The order of a trial, "buffered" if strong writes become visible late; empty if the batch is no trial.
+        self.trial_order = ""
         self.shared_bytes = shared_bytes
         self.shared: dict[object, Any] = {}
         self.first = first

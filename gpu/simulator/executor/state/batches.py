@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import Geometry
+from gpu.simulator.ir.value_uses import ValueUse, ValueUses
 from gpu.simulator.ir.walking import child_nodes, walk
 
 # Enough lanes to make Python's overhead negligible, few enough that a kernel's variables stay in the cache.
@@ -217,6 +218,25 @@ def has_fences(function: ir.Function) -> bool:
     return any(
         (isinstance(node, ir.Fence) and node.name.startswith("__threadfence"))
         or (isinstance(node, ir.Atomic | ir.Element) and node.order not in (None, "weak", "volatile", "relaxed"))
+        for node in walk(function.body)
+    )
+
+
+def tests_flags(functions: Sequence[ir.Function]) -> bool:
+    """Return whether a kernel, the first of its functions, tests values of strong reads that are not atomic."""
+    uses = ValueUses()
+    uses.analyze_kernel(functions)
+    return any(
+        isinstance(node, ir.Load) and node.place.volatile and uses.find_use(node.place) > ValueUse.DATA
+        for function in functions
+        for node in walk(function.body)
+    )
+
+
+def has_strong_writes(function: ir.Function) -> bool:
+    """Return whether a function writes by strong accesses that are not atomic."""
+    return any(
+        isinstance(node, ir.Assign | ir.Update) and isinstance(node.place, ir.Element) and node.place.volatile
         for node in walk(function.body)
     )
 

@@ -140,7 +140,7 @@ class PointerValue:
             memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
                 access = batch.registers.store(memory, element, dtype, value, mask, site)
-                if batch.observer is not None:
+                if batch.observer is not None and access is not None:
                     batch.observer.access(batch, access)
                 return
             memory.store(batch, element, dtype, value, mask, site)

@@ -1,15 +1,20 @@
-"""Caching of memory values in registers, as a compiler may do it; used by the schedule "cached".
+"""Delayed accesses: values that a compiler keeps in registers, and writes that stay in a thread's store buffer.
+
+Registers, used by the schedule "cached": a compiler may cache memory values in registers.
 
 A plain read may return the value that its thread has cached, and a plain write may stay in a register, until a barrier,
 a fence, `__syncwarp`, a launch or the end of the thread orders the thread's accesses. Cached values are dropped there,
 and also at an atomic operation on global memory or a volatile read of it, since other threads may have written. A
 thread always reads its own writes.
+
+Store buffers, used by a trial of the race checker: a thread's strong write may become visible to other threads after
+the thread's later reads, unless a sequentially consistent fence separates them.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -188,6 +193,10 @@ class Registers:
             if memory.space == "global":
                 self._invalidate(mask)
 
+    def order_accesses(self, order: str, mask: LaneMask) -> None:
+        """Order the accesses of lanes by a fence or an access with a memory order, "" for sequential consistency."""
+        self.flush_lanes(mask)
+
     def flush_lanes(self, mask: LaneMask) -> None:
         """Write all pending writes of lanes back, and drop their cached values."""
         lanes = mask.lanes.tolist()
@@ -246,6 +255,111 @@ class Registers:
         access.memory.store(self._batch, access.element, write.dtype, access.values, mask, access.site)
         if self._observer is not None:
             self._observer.write_back(self._batch, write.step, access, mask)
+
+
+@dataclass(eq=False)
+class _BufferedWrite:
+    """A strong write of lanes that other threads do not see yet."""
+
+    access: Access
+    dtype: DType
+    lanes: Array
+    """Whether it is pending, for each lane."""
+
+
+class StoreBuffer:
+    """The strong writes of a batch's threads that are not visible yet; each thread's become visible in their order.
+
+    They become visible at the latest when their thread executes an atomic operation, a barrier, a fence that is
+    sequentially consistent, or a second read in a loop, and when it accesses the same memory otherwise. All of this is
+    allowed by PTX's memory model, even if the writes release and the reads acquire.
+
+    Parameters
+    ----------
+    batch : BlockBatch
+        The batch of the threads.
+    observer : Observer
+        The observer to notify of the writes when they become visible.
+    """
+
+    def __init__(self, batch: BlockBatch, observer: Observer) -> None:
+        self._batch = batch
+        self._observer = observer
+        self._writes: list[_BufferedWrite] = []
+        # For each site with a strong read, the lanes that have executed it since they last had no pending write.
+        self._readers: dict[int, Array] = {}
+        self.step = IssuedStep(SourcePosition("", 0), "evaluate", 0)
+
+    def load(
+        self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
+    ) -> tuple[Any, None]:
+        """Load elements; a lane sees its own pending writes."""
+        if self._writes:
+            if site.is_strong:
+                readers = self._readers.setdefault(id(site), np.zeros(mask.bits.size, bool))
+                self._make_visible(readers & mask.bits)
+                readers |= mask.bits
+            self._make_visible(self._find_overlap(memory, element, dtype, mask))
+        return memory.load(self._batch, element, dtype, mask, site), None
+
+    def store(
+        self, memory: DeviceMemory, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
+    ) -> Access | None:
+        """Store elements, or buffer a strong write: then return None."""
+        access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
+        if site.is_strong and _is_cacheable(memory):
+            memory.load(self._batch, element, dtype, mask, site)  # raises an error now if an index is out of bounds
+            self._writes.append(_BufferedWrite(access, dtype, mask.bits.copy()))
+            return None
+        self._make_visible(self._find_overlap(memory, element, dtype, mask))
+        memory.store(self._batch, element, dtype, value, mask, site)
+        return access
+
+    def prepare_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
+        """Make the pending writes of lanes visible before an atomic operation."""
+        self._make_visible(mask.bits)
+
+    def order_accesses(self, order: str, mask: LaneMask) -> None:
+        """Make pending writes visible, unless the order is "acquire", "release" or "acq_rel"."""
+        if order not in ("acquire", "release", "acq_rel"):
+            self._make_visible(mask.bits)
+
+    def flush_lanes(self, mask: LaneMask) -> None:
+        """Make the pending writes of lanes visible."""
+        self._make_visible(mask.bits)
+
+    def _find_overlap(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> Array:
+        """Return the lanes that access bytes of their own pending writes, or memory of another kind."""
+        overlap: Array = np.zeros(mask.bits.size, bool)
+        if not _is_cacheable(memory):
+            return overlap
+        assert isinstance(memory, FlatMemory)
+        first = np.asarray(element) * dtype.itemsize
+        for write in self._writes:
+            assert isinstance(write.access.memory, FlatMemory)
+            if write.access.memory.data.ctypes.data == memory.data.ctypes.data:
+                start = np.asarray(write.access.element) * write.access.size
+                overlap |= (
+                    write.lanes & mask.bits & (first < start + write.access.size) & (start < first + dtype.itemsize)
+                )
+        return overlap
+
+    def _make_visible(self, lanes: Array) -> None:
+        """Perform the pending writes of lanes."""
+        if not self._writes or not lanes.any():
+            return
+        pending, self._writes = self._writes, []
+        for write in pending:
+            bits = write.lanes & lanes
+            write.lanes &= ~lanes
+            if write.lanes.any():
+                self._writes.append(write)
+            if bits.any():
+                access = replace(write.access, mask=LaneMask(bits))
+                access.memory.store(self._batch, access.element, write.dtype, access.values, access.mask, access.site)
+                self._observer.access(self._batch, access)
+        for readers in self._readers.values():
+            readers &= ~lanes
 
 
 def _is_cacheable(memory: DeviceMemory) -> bool:

@@ -13,7 +13,7 @@ from gpu.simulator.executor.state.faults import BatchFaults
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.observer import IssuedStep, Observer
 from gpu.simulator.executor.state.printf import PrintBuffer
-from gpu.simulator.executor.state.registers import Registers
+from gpu.simulator.executor.state.registers import Registers, StoreBuffer
 from gpu.simulator.executor.state.time_limit import NO_TIME_LIMIT
 from gpu.simulator.ir import AsyncKind
 
@@ -266,8 +266,8 @@ class RunningBatch(BlockBatch):
         self.named_barriers: Any = None
         # The cluster barriers; None until the first use.
         self.cluster_barriers: Any = None
-        # Values cached in registers; None in schedules without caching.
-        self.registers: Registers | None = None
+        # Values cached in registers, or writes in store buffers; None in schedules without them.
+        self.registers: Registers | StoreBuffer | None = None
         # Lanes that have ended by an invalid access; None if the first one ends the launch.
         self.faults: BatchFaults | None = None
         # Child launches that have not run yet.

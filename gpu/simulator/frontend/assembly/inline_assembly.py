@@ -924,7 +924,7 @@ class _Assembly:
     def _do_membar(self, instruction: parsing.Instruction) -> None:
         name = next((_FENCES[word] for word in instruction.suffixes if word in _FENCES), "__threadfence")
         order = _find_order(instruction)
-        if order in ("acquire", "release"):
+        if order in ("acquire", "release", "acq_rel"):
             name += f".{order}"
         self.statements.append(self._evaluate(ir.Fence(VOID, name, get_reported_position(self.cursor))))
 

@@ -88,6 +88,12 @@ LOCKSTEP_API inline void lockstep_fence(memory_order order) {
         } else {
             asm volatile("fence.acquire.gpu;" ::: "memory");
         }
+    } else if (order == memory_order_acq_rel) {
+        if constexpr (Scope == thread_scope_block) {
+            asm volatile("fence.acq_rel.cta;" ::: "memory");
+        } else {
+            asm volatile("fence.acq_rel.gpu;" ::: "memory");
+        }
     } else if constexpr (Scope == thread_scope_block) {
         __threadfence_block();
     } else if constexpr (Scope == thread_scope_device) {

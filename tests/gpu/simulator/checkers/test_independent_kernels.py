@@ -1,7 +1,10 @@
 import pytest
 
 from gpu.kernel.simulate import simulate
-from tests.gpu.simulator.checkers.independent_kernels import PAIRS, KernelPair
+from tests.gpu.simulator.checkers import independent_kernels, weak_order_kernels
+from tests.gpu.simulator.checkers.independent_kernels import KernelPair
+
+PAIRS = (*independent_kernels.PAIRS, *weak_order_kernels.PAIRS, *weak_order_kernels.TRIAL_PAIRS)
 
 
 def find_kinds(pair: KernelPair, source: str, **options: bool) -> set[str]:
@@ -27,6 +30,7 @@ _NOT_RECORDED = {
     "barrier object that a warp leaves without notice",
     "sequence lock over plain data",
     "sum of values that waits for one of two additions",
+    *(pair.wrong for pair in weak_order_kernels.TRIAL_PAIRS),
 }
 
 
@@ -35,3 +39,10 @@ def test_a_recording_has_the_same_verdict(pair: KernelPair) -> None:
     assert not find_kinds(pair, pair.source, traced=True), pair.reason
     if pair.wrong not in _NOT_RECORDED:
         assert find_kinds(pair, pair.build_wrong_source(), traced=True) & set(pair.kinds), pair.error
+
+
+@pytest.mark.parametrize("pair", weak_order_kernels.TRIAL_PAIRS[:3], ids=lambda pair: pair.wrong)
+def test_a_race_by_a_late_write_names_its_cause(pair: KernelPair) -> None:
+    findings = simulate("k.cu", "k", pair.grid, pair.block, pair.arguments, source=pair.build_wrong_source()).findings
+    assert "only after the thread has read the other flag" in findings[0].message
+    assert "--schedule" not in findings[0].message
