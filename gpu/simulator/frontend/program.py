@@ -31,11 +31,12 @@ from gpu.simulator.frontend.expressions.expressions import Expressions
 from gpu.simulator.frontend.functions import lower_function
 from gpu.simulator.frontend.lowering.addresses import is_reference_function
 from gpu.simulator.frontend.lowering.classes import ARRAYS
-from gpu.simulator.frontend.lowering.conversions import build_constant, convert
+from gpu.simulator.frontend.lowering.constant_initializers import find_constants
+from gpu.simulator.frontend.lowering.conversions import build_constant
 from gpu.simulator.frontend.lowering.launched_lambdas import LaunchedLambdas, has_lambda_argument
 from gpu.simulator.frontend.lowering.scope import Scope
 from gpu.simulator.frontend.lowering.types import TypeLowering, build_unsupported_error, decay
-from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
+from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
 _METHODS = (CursorKind.CXX_METHOD, CursorKind.CONSTRUCTOR, CursorKind.DESTRUCTOR)
@@ -113,6 +114,7 @@ class Program:
             text + instantiations, path, defines, include_dirs, is_reparse=is_reparse
         )
         self._errors = [error for error in self._all_diagnoses if error.is_error]
+        self._checked_names: set[Cursor] = set()
         declarations = _collect_declarations(self._tree.declarations)
         self._bodies = [cursor for cursor in declarations if cursor.kind in _WITH_BODY and cursor.is_definition]
         for cursor in declarations:
@@ -120,7 +122,6 @@ class Program:
         self._tolerant = tolerant
         functions = [body for body in self._bodies if body.kind in _FUNCTIONS]
         self._outer_errors = [error for error in self._errors if not any(error.is_within(body) for body in functions)]
-        self._checked_names: set[Cursor] = set()
         self._unattributed_errors = [
             error
             for error in self._outer_errors
@@ -457,7 +458,7 @@ class Program:
         return tuple(
             (number * size + offset, part)
             for number, element in enumerate(elements)
-            for offset, part in _flatten_constants(element, value)
+            for offset, part in find_constants(element, value)
         )
 
 
@@ -480,22 +481,6 @@ def _check_nesting(cursor: Cursor) -> None:
             position=position,
             advice="Divide it into several.",
         )
-
-
-def _flatten_constants(value: ir.Expression, cursor: Cursor) -> list[tuple[int, ir.Const]]:
-    """Return the constants that a value consists of, with their offsets in bytes."""
-    if isinstance(value, ir.Const):
-        return [(0, value)]
-    if isinstance(value, ir.Construct):
-        flat = [part for inner in value.parts for _, part in _flatten_constants(inner, cursor)]
-        return [
-            (offset, convert(part, leaf, cursor))  # type: ignore[misc]
-            for (offset, leaf), part in zip(leaves(value.type), flat, strict=True)
-        ]
-    raise CompileError(
-        f"{get_reported_position(cursor)}: a variable outside of functions can only be initialized with constants.",
-        position=get_reported_position(cursor),
-    )
 
 
 def _count_instances(kernels: Mapping[str, Cursor], instances: tuple[str, ...]) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu.base.errors import CompileError
 from gpu.simulator.checkers.races.races import RaceChecker
-from tests.gpu.simulator.kernel_runner import build
+from tests.gpu.simulator.kernel_runner import build, run_kernel
 from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 OPERATIONS = """#include <cuda/atomic>
@@ -134,3 +135,34 @@ __global__ void k({type} *values) {{
     getattr(build(text), executor)("k").launch((1, 1, 1), (77, 1, 1), [values.view(np.uint8)])
     assert values[96:173].tolist() == [5 + i % 3 for i in range(77)]
     assert values[192:269].tolist() == list(range(1, 78))
+
+
+def test_atomics_outside_of_functions_start_with_their_initial_values() -> None:
+    source = """#include <cuda/atomic>
+    struct Pair { int first; float second; __device__ constexpr Pair(int n) : first(n), second(2.5f) {} };
+    __device__ cuda::atomic<int, cuda::thread_scope_device> count{41};
+    __device__ cuda::atomic<unsigned long long> wide(1ull << 40);
+    __device__ cuda::std::atomic<float> real{1};
+    __device__ cuda::atomic<int> slots[3], empty;
+    __device__ cuda::std::atomic_flag flag{true};
+    __device__ Pair pair(6);
+    __global__ void k(double *out) {
+        out[0] = count.fetch_add(1);
+        out[1] = count;
+        out[2] = wide.load();
+        out[3] = real.load();
+        for (int i = 0; i < 3; ++i) out[4 + i] = slots[i].load();
+        out[7] = empty.load();
+        out[8] = flag.test();
+        out[9] = pair.first + pair.second;
+    }"""
+    out = run_kernel(source, "k", np.zeros(10), block=1)[0]
+    np.testing.assert_array_equal(out, [41, 42, 2.0**40, 1, 0, 0, 0, 0, 1, 8.5])
+
+
+def test_a_variable_outside_of_functions_needs_constants() -> None:
+    source = """struct Clock { int start; __device__ Clock(int n) { start = n + clock(); } };
+    __device__ Clock first(1);
+    __global__ void k(int *out) { *out = first.start; }"""
+    with pytest.raises(CompileError, match=r"2:\d+: a variable outside of functions .* with constants"):
+        build(source).kernel("k")
