@@ -58,7 +58,7 @@ _RESIDENT_LANES = {WARP: 1 << 14, 1: 1 << 10}
 """The most lanes that make progress together if blocks wait for later ones, by the lanes per part. In lockstep all
 resident blocks do."""
 
-_MAXBUFFERED_LANES = 1 << 12
+_MAX_BUFFERED_LANES = 1 << 12
 """The most lanes of a batch that runs by warps or lanes while an observer's notifications are kept, in case it starves.
 """
 
@@ -387,7 +387,7 @@ class SimulatedKernel:
         attempt : _Attempt
             The attempt; if no lanes starve, it can no longer fail.
         """
-        is_large = attempt.order.chooser is not None and batch.geometry.lanes > _MAXBUFFERED_LANES
+        is_large = attempt.order.chooser is not None and batch.geometry.lanes > _MAX_BUFFERED_LANES
         if not attempt.can_fail or (self._compiler.values is PLAIN and not is_large):
             return None
         probe = RunningBatch(batch.geometry, batch.grid, batch.first, batch.shared_bytes)
@@ -417,7 +417,9 @@ class SimulatedKernel:
         has_flags = tests_flags(functions)
         is_ordered = (self._may_wait or has_flags) and any(map(has_fences, functions))
         may_buffer = has_flags and any(map(has_strong_writes, functions))
-        return (TRIAL_SCHEDULES if is_ordered else ()) + ((BUFFERED,) if may_buffer else ())
+        if may_buffer:
+            return (TRIAL_SCHEDULES[0], BUFFERED) if is_ordered else (BUFFERED,)
+        return TRIAL_SCHEDULES if is_ordered else ()
 
     def _run_trials(self, launch: _GridLaunch, observer: Observer) -> None:
         """Run the first blocks in other orders, and undo what they do: more of them if they wait for later ones."""
@@ -434,14 +436,15 @@ class SimulatedKernel:
                     batch.registers = StoreBuffer(batch, observer)
                 observer.launch_begins(self.name, launch.grid, launch.block)
                 observer.batch_begins(batch)
+                starves = False
                 try:
                     self._run_and_undo(batch, launch.values, order)
-                except _TRIAL_ERRORS:
-                    has_ended = False  # the launch itself shows the error, if it is one in any schedule
-                else:
-                    has_ended = True
+                except StarvationError:
+                    starves = True
+                except (LaunchError, MemoryError):
+                    pass  # the launch itself shows the error, if it is one in any schedule
                 observer.launch_ends()
-                if has_ended:
+                if not starves:
                     break
 
     def _run_and_undo(

@@ -453,15 +453,16 @@ def _watch_progress(
     batch: RunningBatch, monitor: ProgressMonitor, live: LaneMask | None, count: int, position: SourcePosition
 ) -> None:
     """Count an iteration of a loop in which lanes may wait; `count` lanes began it, and `live` continue."""
-    part, running = (None, 1) if batch.scheduler is None else batch.scheduler.progress_of_part
     if live is None or live.count < count:
-        monitor.leave_loop(part)
+        monitor.leave_loop()
         return
     try:
-        monitor.iterate(part, running)
+        is_waiting = monitor.iterate(1 if batch.scheduler is None else batch.scheduler.running_parts)
     except StarvationError as error:
         error.position, error.lane = position, int(live.lanes[0])
         raise
+    if is_waiting and batch.scheduler is not None:
+        batch.scheduler.wait_in_loop(position)
 
 
 def _runs_alone(batch: RunningBatch) -> bool:

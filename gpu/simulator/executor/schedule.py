@@ -32,6 +32,9 @@ from gpu.simulator.executor.state.running_batch import RunningBatch, WarpOperati
 _MAX_CHOICES = 1000
 """The most choices of a part without those that wait for a phase: they may do something else that others wait for."""
 
+_CHOICES_PER_WAITER = 4
+"""The choices without parts that wait in loops, for each of them: about what one iteration of all of them takes."""
+
 # Lanes per batch, by lanes per part: the time per statement of a part is proportional to the lanes of the batch.
 _INTERLEAVED_LANES = {WARP: 1 << 11, 1: 1 << 8}
 
@@ -211,6 +214,9 @@ class WarpScheduler:
         # Parts that found the phase of an mbarrier incomplete, and the choices since they were last ready.
         self._phase_waiters: list[_WarpPart] = []
         self._choices = 0
+        # Parts that probably wait in loops, and the choices since one of them last ran.
+        self._loop_waiters: list[_WarpPart] = []
+        self._choices_without_waiters = 0
         self._local_memories: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
         self._blocked_parts: list[tuple[_WarpPart, Callable[[], bool], Callable[[], LaunchError]]] = []
         self._recheck = False
@@ -246,7 +252,9 @@ class WarpScheduler:
             # Started here, not by another part: each greenlet adds the depth of the one that starts it to its own.
             part.greenlet.switch()
         try:
-            while self._ready or self._phase_waiters or self._pending_syncs or self._blocked_parts:
+            while (
+                self._ready or self._loop_waiters or self._phase_waiters or self._pending_syncs or self._blocked_parts
+            ):
                 self._resume(self._choose_next())
             self._batch.rounds = max(self._batch.rounds, *(part.rounds for part in everyone))
         finally:
@@ -270,6 +278,17 @@ class WarpScheduler:
         part.position = position
         self._ready.remove(part)
         self._phase_waiters.append(part)
+        following = self._choose_next()
+        if following is not part:
+            self._resume(following)
+
+    def wait_in_loop(self, position: SourcePosition) -> None:
+        part = self._current
+        if part is None or (len(self._ready) < 2 and not self._loop_waiters):
+            return
+        part.position = position
+        self._ready.remove(part)
+        self._loop_waiters.append(part)
         following = self._choose_next()
         if following is not part:
             self._resume(following)
@@ -345,10 +364,9 @@ class WarpScheduler:
         self._recheck = True
 
     @property
-    def progress_of_part(self) -> tuple[int, int]:
-        """The number of the running part, and the number of parts that can run."""
-        assert self._current is not None
-        return self._current.number, len(self._ready)
+    def running_parts(self) -> int:
+        """The number of parts that can run."""
+        return len(self._ready) + len(self._loop_waiters)
 
     @property
     def exited_mask(self) -> LaneMask | None:
@@ -384,6 +402,13 @@ class WarpScheduler:
 
     def _choose_next(self) -> _WarpPart:
         self._choices += 1
+        self._choices_without_waiters += 1
+        if self._loop_waiters and (
+            not self._ready or self._choices_without_waiters >= _CHOICES_PER_WAITER * len(self._loop_waiters)
+        ):
+            self._ready += self._loop_waiters
+            self._loop_waiters.clear()
+            self._choices_without_waiters = 0
         if self._phase_waiters and (not self._ready or self._choices >= _MAX_CHOICES):
             self.recheck_phases()
         if self._recheck and self._blocked_parts:
@@ -402,6 +427,8 @@ class WarpScheduler:
         if self._current is not None:
             self._current.rounds = batch.rounds
         self._current, batch.rounds = part, part.rounds
+        if batch.monitor is not None:
+            batch.monitor.part = part.number
         if batch.observer is not None:
             batch.observer.switch(batch, part.number)
         part.greenlet.switch()

@@ -50,6 +50,10 @@ class ProgressMonitor:
         self._undo: list[tuple[Array, Any, Any]] = []
         self._saved_bytes = 0
         self._idle_counts: dict[Hashable, int] = {}
+        # The parts that have changed memory since their last iteration.
+        self._writers: set[Hashable] = set()
+        self.part: Hashable = None
+        """The part of the batch that runs: a warp, a lane, or None for all lanes."""
         self.is_active = True
 
     def stop(self) -> None:
@@ -72,18 +76,22 @@ class ProgressMonitor:
 
     def compare(self, view: Array, index: Any, old: Any) -> None:
         """Note whether elements have changed."""
-        if self._idle_counts and bool(np.any(view[index] != old)):
+        if (self._idle_counts or self.part not in self._writers) and bool(np.any(view[index] != old)):
             self._idle_counts.clear()
+            self._writers.add(self.part)
 
-    def iterate(self, part: Hashable, running_parts: int) -> None:
+    def iterate(self, running_parts: int) -> bool:
         """Count an iteration of a loop that reads memory which other threads may change.
 
         Parameters
         ----------
-        part : hashable
-            The part of the batch that executes it: a warp, a lane, or all lanes.
         running_parts : int
             The number of parts that can run.
+
+        Returns
+        -------
+        bool
+            Whether the running part has changed no memory since its last iteration, so that it probably waits.
 
         Raises
         ------
@@ -91,24 +99,28 @@ class ProgressMonitor:
             All parts that can run have executed many iterations without any change of memory.
         """
         if not self.is_active:
-            return
-        count = self._idle_counts.get(part, 0) + 1
-        self._idle_counts[part] = count
+            return False
+        count = self._idle_counts.get(self.part, 0) + 1
+        self._idle_counts[self.part] = count
         if (
             count >= _IDLE_ITERATIONS
             and len(self._idle_counts) >= running_parts
             and min(self._idle_counts.values()) >= _IDLE_ITERATIONS
         ):
             raise StarvationError
+        if self.part in self._writers:
+            self._writers.remove(self.part)
+            return False
+        return True
 
     @property
     def watches_syncs(self) -> bool:
         """Whether lanes of a warp may meet at different `__syncwarp` calls, and the batch can start again."""
         return self._watches_syncs and self.is_active
 
-    def leave_loop(self, part: Hashable) -> None:
-        """Note that a part has left such a loop, at least with some lanes."""
-        self._idle_counts.pop(part, None)
+    def leave_loop(self) -> None:
+        """Note that the running part has left such a loop, at least with some lanes."""
+        self._idle_counts.pop(self.part, None)
 
     def undo(self) -> None:
         """Restore the old values of global memory."""

@@ -56,6 +56,9 @@ class Scheduler(Protocol):
     def recheck_phases(self) -> None:
         """Let the parts that wait for phases test them again, because an mbarrier has changed."""
 
+    def wait_in_loop(self, position: SourcePosition) -> None:
+        """Switch to other parts for a while: the running part probably waits in a loop for what they write."""
+
     def yield_before_write(self) -> None:
         """Switch to other lanes between the reads and the writes of a statement."""
 
@@ -118,8 +121,8 @@ class Scheduler(Protocol):
         """Test the conditions of waiting parts again."""
 
     @property
-    def progress_of_part(self) -> tuple[int, int]:
-        """The number of the running part, and the number of parts that can run."""
+    def running_parts(self) -> int:
+        """The number of parts that can run."""
 
     @property
     def exited_mask(self) -> LaneMask | None:

@@ -10,16 +10,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu.base.errors import InputError, LaunchError
+from gpu.base.lane_mask import LaneMask
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.patterns import all_patterns, find_pattern
 from gpu.recording.trace import Trace
 from gpu.run.pattern_run import run_pattern
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.observer import IssuedStep, Observer
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.kernel_runner import build
 from tests.gpu.simulator.trace_checks import check_states, waiting_lanes
+from tests.gpu.simulator.watched_launch import launch_watched
 
 Array = np.ndarray[Any, Any]
 
@@ -435,3 +439,35 @@ def test_kernels_that_kernels_launch_are_shuffled_too() -> None:
         check_states(made)
         found = made.ancestry(made.find_node("out", 3, len(made.events)))
         assert [node.element for node in found.inputs if node.array == 0] == [60]
+
+
+class StepCounter(Observer):
+    """Counts the statements of the first warp and of all others."""
+
+    def __init__(self) -> None:
+        self.first = self.others = 0
+
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
+        if mask.bits[0]:
+            self.first += 1
+        else:
+            self.others += 1
+
+
+@pytest.mark.parametrize("schedule", ["shuffle:1", "shuffle:2"])
+@pytest.mark.parametrize("read", ["*(volatile int *)flag", "atomicAdd(flag, 0)"])
+def test_warps_that_wait_for_another_hardly_slow_it_down(schedule: str, read: str) -> None:
+    source = f"""__global__ void f(int *flag, int *out) {{
+        if (threadIdx.x == 0) {{
+            for (int i = 0; i < 60; ++i) out[i] = i;
+            atomicExch(flag, 1);
+        }} else if (threadIdx.x % 32 == 0) {{
+            while ({read} == 0) {{}}
+            atomicAdd(&out[60], out[59]);
+        }}
+    }}"""
+    counter, out = StepCounter(), np.zeros(61, np.int32)
+    launch_watched(counter, source, np.zeros(1, np.int32), out, block=1024, schedule=schedule)
+    assert out[60] == 31 * 59
+    # In turns, each of the 31 warps would execute as many statements as the first one.
+    assert counter.others < 8 * counter.first
