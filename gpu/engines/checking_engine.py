@@ -12,6 +12,7 @@ from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.findings import Finding, build_error_finding
 from gpu.base.lane_mask import LaneMask
 from gpu.base.resource_limits import CPU_SECONDS
+from gpu.base.thread_names import Extents
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, get_buffer, get_memory
 from gpu.simulator.checkers.checker_set import create_checkers
@@ -33,9 +34,11 @@ class _Coverage(Observer):
     def __init__(self, reached: set[SourcePosition]) -> None:
         self._reached = reached
         self.blocks = self.steps = 0
+        self.extents: Extents = (1, 1, 1), (1, 1, 1)
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         self.blocks += math.prod(grid)
+        self.extents = _extend(self.extents, (grid, block))
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         self._reached.add(step.position)
@@ -60,6 +63,8 @@ class CheckingEngine(SimulatorEngine):
         The statements and conditions that any thread reached.
     blocks : int
         The most blocks of one launch, including its child launches.
+    extents : (sequence of int, sequence of int)
+        The most blocks of a launch, and threads of a block, in x, y and z.
     steps : int
         The number of statements that the executor has issued for whole batches of blocks.
     extra_observers : tuple of Observer
@@ -79,6 +84,7 @@ class CheckingEngine(SimulatorEngine):
         self.findings: list[Finding] = []
         self.reached: set[SourcePosition] = set()
         self.blocks = self.steps = 0
+        self.extents: Extents = (1, 1, 1), (1, 1, 1)
         self._unwritten: WeakSet[SimulatedBuffer] = WeakSet()
         self._heaps = HeapRecords()
 
@@ -145,9 +151,15 @@ class CheckingEngine(SimulatorEngine):
         finally:
             self.blocks = max(self.blocks, coverage.blocks)
             self.steps += coverage.steps
+            self.extents = _extend(self.extents, coverage.extents)
             found = [finding for checker in checkers for finding in checker.findings]
             self.findings += found + (select_trial_findings(trial, found) if trial is not None else [])
         # The launch may have written its arguments: later launches do not report them as uninitialized.
         for argument in arguments:
             if (buffer := get_buffer(argument)) is not None:
                 self._unwritten.discard(buffer)
+
+
+def _extend(extents: Extents, others: Extents) -> Extents:
+    (grid, block), (other_grid, other_block) = extents, others
+    return tuple(map(max, grid, other_grid)), tuple(map(max, block, other_block))

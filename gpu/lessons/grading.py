@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import CompileError, Diagnostic, InputError, KernelError, LaunchError
-from gpu.base.findings import Finding
 from gpu.base.paths import KERNELS
 from gpu.base.resource_limits import limit_resources
 from gpu.base.schedules import ROUND_ROBIN
@@ -220,7 +219,7 @@ class _Grader:
         expected = self._expected_results(reference_engine, before, case)
         wrong = self._find_wrong_element(after, expected) if after is not None else None
         if engine.findings or wrong is not None or after is None:
-            judgment = self._describe_failure(engine.findings, wrong, case, ended=after is None)
+            judgment = self._describe_failure(engine, wrong, case, ended=after is None)
             return replace(judgment, input=self._stage.describe_input(before, case))
         if counted:
             self._record_limits(counters, engine.build_simulated_module(self._stage.file), case.n)
@@ -313,13 +312,13 @@ class _Grader:
         )
 
     def _describe_failure(
-        self, findings: Sequence[Finding], wrong: WrongElement | None, case: GradingCase, *, ended: bool
+        self, engine: CheckingEngine, wrong: WrongElement | None, case: GradingCase, *, ended: bool
     ) -> Judgment:
-        mistakes = collect_mistakes(findings, self._stage.file)
+        mistakes = collect_mistakes(engine.findings, self._stage.file)
         differing = (case.schedule,) if case.schedule != ROUND_ROBIN and wrong is not None else ()
         check = Check(
             mistakes=mistakes,
-            diagnostics=build_diagnostics(findings, self._text, Path(self._stage.file)),
+            diagnostics=build_diagnostics(engine.findings, self._text, Path(self._stage.file), extents=engine.extents),
             ended=ended,
             input=str(replace(case, schedule=ROUND_ROBIN)),
             differing=differing,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from io import BytesIO
 from math import prod
@@ -19,7 +19,7 @@ import numpy as np
 
 from gpu.base.errors import InputError, SourcePosition
 from gpu.base.findings import Finding
-from gpu.base.thread_names import name_thread
+from gpu.base.thread_names import Extents, name_thread, rename_threads
 from gpu.files.file_access import read_bytes
 from gpu.recording import file as trace_file
 from gpu.recording.player_file import extract_recording
@@ -100,7 +100,7 @@ class Recording:
         self, launches: Sequence[LaunchSpan], texts: Mapping[str, str], *, failure: str = "", stopped: str = ""
     ) -> None:
         self.launches = tuple(launches)
-        self.failure = failure
+        self._failure = failure
         self.stopped = stopped
         self._texts = dict(texts)
         self._firsts = np.array([launch.first for launch in self.launches], np.int64)
@@ -215,10 +215,29 @@ class Recording:
 
     @cached_property
     def findings(self) -> tuple[tuple[int, Finding], ...]:
-        """The kernels' errors, each with the number of the event in which it was first found."""
+        """The kernels' errors, each with the number of the event in which it was first found.
+
+        Their messages name threads as `name_thread` does.
+        """
         return tuple(
-            (launch.first + found.event, found.finding) for launch in self.launches for found in launch.trace.findings
+            (launch.first + found.event, self.rename_threads(launch.number, found.finding))
+            for launch in self.launches
+            for found in launch.trace.findings
         )
+
+    def rename_threads(self, launch: int, finding: Finding) -> Finding:
+        """Return a launch's finding, with a message that names threads as `name_thread` does."""
+        return replace(finding, message=self._rename_threads(launch, finding.message))
+
+    @cached_property
+    def failure(self) -> str:
+        """The error that ended the program, in its last launch; "" if there was none."""
+        return self._rename_threads(-1, self._failure) if self._failure and self.launches else self._failure
+
+    def _rename_threads(self, launch: int, message: str) -> str:
+        trace = self.launches[launch].trace
+        extents: Extents = trace.grid, trace.block
+        return rename_threads(message, extents, names_single_block=self._has_several_blocks)
 
     @property
     def texts(self) -> Mapping[str, str]:
@@ -239,7 +258,7 @@ class Recording:
                 {"count": launch.count, "buffers": launch.buffers, "shapes": launch.shapes} for launch in self.launches
             ],
             "texts": self._texts,
-            "failure": self.failure,
+            "failure": self._failure,
             "stopped": self.stopped,
         }
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:

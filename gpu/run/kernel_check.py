@@ -23,6 +23,7 @@ from gpu.run.host_program import ProgressCallback, refuse_library, validate_inpu
 
 if TYPE_CHECKING:
     from gpu.base.findings import Finding
+    from gpu.base.thread_names import Extents
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ _ORDERING_LINE = re.compile(
 class _CheckedRun:
     """Result of a run with the checkers.
 
-    `unreached` are those of the given lines that no thread executed, `blocks` the most blocks that ran together, and
-    `steps` the number of statements that were issued.
+    `unreached` are those of the given lines that no thread executed, `blocks` the most blocks that ran together,
+    `steps` the number of statements that were issued, and `extents` the largest of the launches.
     """
 
     findings: list[Finding]
@@ -103,6 +104,7 @@ class _CheckedRun:
     unreached: Collection[int] = ()
     blocks: int = 0
     steps: int = 0
+    extents: Extents | None = None
 
 
 def check_variant(
@@ -176,7 +178,7 @@ def check_variant(
     mistakes = collect_mistakes(findings, case.file)
     return findings, Check(
         mistakes=mistakes,
-        diagnostics=build_diagnostics(findings, text, KERNELS / case.file),
+        diagnostics=build_diagnostics(findings, text, KERNELS / case.file, extents=run.extents),
         ended=run.aborted,
         input=others.wrong_input if others.findings else case.description,
         orders=others.orders,
@@ -517,10 +519,16 @@ def _run_checked(case: KernelCase, report_progress: ProgressCallback, lines: Col
         except LaunchError:
             if not engine.findings:
                 raise
-            return _CheckedRun(engine.findings, correct=False, aborted=True)
+            return _CheckedRun(engine.findings, correct=False, aborted=True, extents=engine.extents)
         unreached = engine.find_unreached_lines(case.file, lines, case.kernels) if lines else ()
         return _CheckedRun(
-            engine.findings, correct, aborted=False, unreached=unreached, blocks=engine.blocks, steps=engine.steps
+            engine.findings,
+            correct,
+            aborted=False,
+            unreached=unreached,
+            blocks=engine.blocks,
+            steps=engine.steps,
+            extents=engine.extents,
         )
 
 

@@ -122,7 +122,9 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
 
     return Check(
         mistakes=mistakes,
-        diagnostics=build_diagnostics(findings, launch.text, Path(launch.file), simulation.warnings),
+        diagnostics=build_diagnostics(
+            findings, launch.text, Path(launch.file), simulation.warnings, (launch.grid, launch.block)
+        ),
         ended=simulation.aborted,
         orders=orders,
         differing=tuple(schedule for schedule in orders if result_differs_in(schedule)),

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from math import prod
 
 from gpu.base.findings import Finding
+from gpu.base.thread_names import parse_sanitizer_name
 from gpu.recording.recording import LaunchSpan, Recording
 from gpu.recording.trace import Trace
 from gpu.recording.types import FailedAccess, TraceFinding
 from gpu.stepping.moment.array_accesses import find_array_accesses
-
-_THREAD = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,10 @@ class LocatedFinding:
 
 def locate_findings(recording: Recording) -> tuple[LocatedFinding, ...]:
     """Return the findings of a recording with their locations, by event."""
-    return tuple(_locate(launch, found) for launch in recording.launches for found in launch.trace.findings)
+    return tuple(_locate(recording, launch, found) for launch in recording.launches for found in launch.trace.findings)
 
 
-def _locate(launch: LaunchSpan, found: TraceFinding) -> LocatedFinding:
+def _locate(recording: Recording, launch: LaunchSpan, found: TraceFinding) -> LocatedFinding:
     trace, finding, thread, faulty = launch.trace, found.finding, None, None
     if found.event < len(trace.events):
         thread = parse_thread(trace, found.event, finding.threads[-1]) if finding.threads else None
@@ -86,6 +85,7 @@ def _locate(launch: LaunchSpan, found: TraceFinding) -> LocatedFinding:
             faulty = _find_failed_elements(trace, found, found.access, thread)
         elif finding.kind == "uninitialized":
             faulty = _find_unwritten_elements(trace, found.event, finding, thread)
+    finding = recording.rename_threads(launch.number, finding)
     return LocatedFinding(launch.number, launch.first + found.event, finding, thread, faulty)
 
 
@@ -139,11 +139,11 @@ def _names_array(finding: Finding, name: str) -> bool:
 
 def parse_thread(trace: Trace, event: int, text: str) -> tuple[int, int] | None:
     """Return the block and thread numbers of a thread's description, in the launch of an event; None if invalid."""
-    match = _THREAD.fullmatch(text)
-    if match is None:
+    indices = parse_sanitizer_name(text)
+    if indices is None:
         return None
     launch = trace.lanes.launch(int(trace.data.events["batch"][event]))
-    x, y, z, column, row, layer = map(int, match.groups())
+    (x, y, z), (column, row, layer) = indices
     (wide, high, _), (columns, rows, _) = launch.block, launch.grid
     block, thread = column + columns * (row + rows * layer), x + wide * (y + high * z)
     return (block, thread) if block < prod(launch.grid) and thread < prod(launch.block) else None

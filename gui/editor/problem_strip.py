@@ -116,12 +116,9 @@ class ProblemStrip(QFrame):
 
 
 def _shorten_message(message: str, line: int) -> str:
-    """Remove parts of a message that are obvious next to its line: file name, a single block, zero coordinates."""
+    """Remove parts of a message that are obvious next to its line: file name, a single block."""
     message = message.replace("Race reported between", "Race between").replace(" access at ", " at ")
-    places = re.findall(r"by thread \((\d+),(\d+),(\d+)\)", message)
-    if all(place[1:] == ("0", "0") for place in places):  # one number identifies a thread of a one-dimensional block
-        message = re.sub(r"by thread \((\d+),0,0\)", r"by thread \1", message)
     message = re.sub(r"[\w.-]+\.cuh?:(\d+)(?::\d+)?", r"line \1", message)
     message = message.replace(f" at line {line} by", " by", 1)
-    blocks = set(re.findall(r" in block \([\d,]+\)", message))
+    blocks = set(re.findall(r"\bblock (?:\d+|\([\d, ]+\)), (?=thread)", message))
     return message.replace(blocks.pop(), "") if len(blocks) == 1 else message

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
+from gpu.base.thread_names import rename_threads
 from gpu.messages.events import Failure
 from gui.model.clearance import Refusal
 from gui.widgets.banner import Banner
@@ -39,7 +40,8 @@ class Messages(QObject):
         positioned = failure.message.startswith(f"{failure.position}:")
         details = [each for each in ("" if positioned else str(failure.position or ""), failure.detail) if each]
         text = ("text",) if failure.kind in ("compile", "launch") else ()
-        self.banner.show_message(failure.message, failure.advice, "\n".join(details), topics=(*topics, *text))
+        message = rename_threads(failure.message)
+        self.banner.show_message(message, failure.advice, "\n".join(details), topics=(*topics, *text))
 
     def show_halt(self, process: int | None, restart: Callable[[], object]) -> None:
         """Report that the engine process `process` is suspended; None hides the report."""

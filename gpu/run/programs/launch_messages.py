@@ -49,7 +49,9 @@ class LaunchConverter:
     def _convert_launch(self, number: int, entry: LaunchEntry, text: str) -> ProgramLaunch:
         threads = math.prod(entry.grid) * math.prod(entry.block)
         file = Path(_GENERATED_FILE if self._program.is_script else self._program.path)
-        diagnostics = build_diagnostics(entry.findings, text, file) if entry.findings else ()
+        diagnostics = (
+            build_diagnostics(entry.findings, text, file, extents=(entry.grid, entry.block)) if entry.findings else ()
+        )
         lines = self._find_script_lines(entry.text_index, text) if diagnostics and self._program.is_script else None
         return ProgramLaunch(
             number,

@@ -7,13 +7,18 @@ from pathlib import Path
 
 from gpu.base.errors import Diagnostic, SourcePosition
 from gpu.base.findings import Finding
+from gpu.base.thread_names import Extents, rename_threads
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 
 
 def build_diagnostics(
-    findings: Sequence[Finding], text: str, path: Path, warnings: Sequence[Finding] = ()
+    findings: Sequence[Finding],
+    text: str,
+    path: Path,
+    warnings: Sequence[Finding] = (),
+    extents: Extents | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Return one diagnostic for each line of each finding, sorted by position.
+    """Return one diagnostic for each line of each finding, sorted by position, with the window's names of threads.
 
     A finding without a position is placed in the first line.
 
@@ -27,6 +32,8 @@ def build_diagnostics(
         The kernel file.
     warnings : sequence of Finding
         Findings to show as warnings: code that is only suspicious.
+    extents : (sequence of int, sequence of int) or None
+        The blocks and the threads of a block of the launch, in x, y and z; None if unknown.
     """
     lines = text.split("\n")
     entries = [
@@ -36,7 +43,10 @@ def build_diagnostics(
         for position in _distinct_lines(finding, path)
     ]
     diagnostics = {
-        build_diagnostic(message, position, path, lines, severity) for message, position, severity in entries
+        build_diagnostic(
+            rename_threads(message, extents, names_single_block=extents is None), position, path, lines, severity
+        )
+        for message, position, severity in entries
     }
     return tuple(sorted(diagnostics, key=lambda each: (each.line, each.column, each.message)))
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.base.errors import SourcePosition
+from gpu.base.thread_names import format_sanitizer_name
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.executor.state.child import ChildLaunch
@@ -104,7 +105,6 @@ class LaunchRecords:
         self._records = []
         for head, record in sorted(heads, key=lambda pair: (pair[0][6] * grid[1] + pair[0][5]) * grid[0] + pair[0][4]):
             site = self._sites[head[0]]
-            axes = [",".join(map(str, axis)) for axis in (head[1:4], head[4:7])]
             offsets = compute_parameter_offsets(site.function)
             child = ChildLaunch(
                 site.function,
@@ -114,7 +114,7 @@ class LaunchRecords:
                 tuple(record[start:end] for start, end in pairwise(offsets)),
                 head[14],
                 site.position,
-                _NamedThread(f"thread ({axes[0]}) in block ({axes[1]})"),
+                _NamedThread(format_sanitizer_name(head[1:4], head[4:7])),
                 0,
             )
             self._reject_owned_memory(child, (head[15], head[16]))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.schedules import ROUND_ROBIN
+from gpu.base.thread_names import format_sanitizer_name
 from gpu.simulator import ir
 from gpu.simulator.compiled import native_code
 from gpu.simulator.compiled.analysis.intervals import MAXIMUM_THREADS_ALONG_X
@@ -333,7 +334,7 @@ def _child_words(child: ChildLaunch) -> tuple[list[bytes], list[Array]]:
 
 
 def _launch_error(failure: ThreadFailure, thread: Array, block: Array) -> LaunchError:
-    thread_name = f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, block))})"
+    thread_name = format_sanitizer_name(thread, block)
     return LaunchError(
         f"{failure.position}: {thread_name} {failure.description}.",
         position=failure.position,

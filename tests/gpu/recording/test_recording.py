@@ -82,7 +82,9 @@ def test_a_mistake_ends_the_recording_and_is_told():
     recording = record(TWO, fails)
     assert [launch.trace.failure != "" for launch in recording.launches] == [False, True]
     assert "Invalid __global__ write" in recording.failure
-    assert recording.failure == recording.launches[1].trace.failure
+    assert recording.launches[1].trace.failure.partition(" by thread ")[0] in recording.failure
+    assert "by thread 2: element 2 of out" in recording.failure  # as the window names it
+    assert "by thread 2: element 2 of out" in recording.findings[0][1].message
     assert recording.event_count > recording.launches[1].first
 
 

@@ -478,8 +478,8 @@ def test_a_recording_replaces_the_message_of_a_run_and_both_advise_the_offered_b
 
 
 RACE = (
-    "Race reported between Write access at reduction.cu:113 by thread (128,0,0) in block (0,0,0) and Read access at "
-    "reduction.cu:113 by thread (0,0,0) in block (0,0,0) on element 128 of s (shared memory): wrote 115, read 115. "
+    "Race reported between Write access at reduction.cu:113 by block 0, thread 128 and Read access at "
+    "reduction.cu:113 by block 0, thread 0 on element 128 of s (shared memory): wrote 115, read 115. "
     "No barrier separates the two accesses: add a __syncthreads() between them, or use an atomic operation."
 )
 
@@ -498,9 +498,9 @@ def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_m
 
 
 def test_threads_of_blocks_with_rows_are_told_with_both_numbers(pane):
-    told = RACE.replace("(128,0,0)", "(4,2,0)")
+    told = RACE.replace("block 0, thread 128", "block (0, 1), thread (4, 2)").replace("block 0,", "block (0, 1),")
     pane.document.show_diagnostics(pane.document.text, [Diagnostic(1, 1, 3, "error", told)])
-    assert "by thread (4,2,0) and Read at line 113 by thread (0,0,0)" in pane.strip.message.toolTip()
+    assert "by thread (4, 2) and Read at line 113 by thread 0" in pane.strip.message.toolTip()
 
 
 def test_the_line_that_is_typed_in_stays_in_view_when_a_problem_is_told_below(qtbot, pane):

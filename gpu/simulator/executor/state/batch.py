@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.base.lane_mask import LaneMask
+from gpu.base.thread_names import format_sanitizer_name
 from gpu.base.warp import WARP
 from gpu.simulator.executor.state.progress import ProgressMonitor
 
@@ -155,4 +156,4 @@ class BlockBatch:
         columns, rows, _ = self.grid
         thread = (number % x, number // x % y, number // (x * y))
         coordinates = (block % columns, block // columns % rows, block // (columns * rows))
-        return f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, coordinates))})"
+        return format_sanitizer_name(thread, coordinates)

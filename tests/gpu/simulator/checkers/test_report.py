@@ -39,3 +39,15 @@ def test_a_race_stands_at_both_of_its_lines_and_in_each_of_them_once() -> None:
 
 def test_what_has_no_place_stands_in_the_first_line() -> None:
     assert build_diagnostics([Finding("other", "Lost.", ())], TEXT, PATH) == (Diagnostic(1, 1, 2, "error", "Lost."),)
+
+
+def test_threads_have_the_windows_names_with_the_components_of_the_launch() -> None:
+    finding = Finding("out-of-bounds", f"Invalid write by {WHO}.", (PLACE,), (WHO,))
+
+    def message(extents: tuple[tuple[int, ...], tuple[int, ...]] | None) -> str:
+        (diagnostic,) = build_diagnostics([finding], TEXT, PATH, extents=extents)
+        return diagnostic.message
+
+    assert message(None) == "Invalid write by block 0, thread 3."
+    assert message(((1, 1, 1), (64, 1, 1))) == "Invalid write by thread 3."
+    assert message(((2, 1, 1), (8, 8, 1))) == "Invalid write by block 0, thread (3, 0)."

@@ -50,7 +50,7 @@ OWN = """__global__ void shift(const float *a, float *b) {{
 }}
 """
 FINDINGS = {
-    "out-of-bounds": ("    b[i] = a[i + 1];", "Invalid __global__ read", "b[63] = a[64]"),
+    "out-of-bounds": ("    b[i] = a[i + 1];", "by thread 63: element 64", "thread 63: b[63] = a[64]"),
     "race": ("    __shared__ float s[64];\n    s[i] = a[i];\n    b[i] = s[63 - i];", "Race between", "b[0] = s[63]"),
     "uninitialized": (
         "    __shared__ float s[64];\n    if (i < 40) s[i] = a[i];\n    __syncthreads();\n    b[i] = s[(i + 20) & 63];",
