@@ -72,7 +72,10 @@ class LectureMode(QObject):
         over = self._window.centralWidget()
         assert over is not None
         tab.settings.hide()
-        self.view = LectureView(tab, over, self._lesson_pane if self._lesson_pane.isVisible() else None)
+        self._appearance.scale_text(_choose_text_scale(over.height()))
+        side_pane = self._lesson_pane if self._lesson_pane.isVisible() else None
+        # The widgets of the tab are styled when they move to the view: styling it later would style them twice.
+        self.view = LectureView(tab, over, side_pane, style_sheet(look()))
         self.view.ended.connect(self._on_lecture_ended)
         self.view.resized.connect(self._scale_text)
         if fill_screen:
@@ -124,7 +127,7 @@ class LectureMode(QObject):
     def _scale_text(self, height: int) -> None:
         """Scale the text with the window's height."""
         if self.view is not None:
-            self._appearance.scale_text(_TEXT_SCALE * max(1.0, round(height / _REFERENCE_HEIGHT, 1)))
+            self._appearance.scale_text(_choose_text_scale(height))
             self._restyle_view()
 
     def _restyle_view(self) -> None:
@@ -153,3 +156,8 @@ class LectureMode(QObject):
     def _restore_window(self) -> None:
         if not self._was_full_screen:
             self._set_full_screen(False)
+
+
+def _choose_text_scale(height: int) -> float:
+    """Return the text scale of a lecture in a window of `height` pixels."""
+    return _TEXT_SCALE * max(1.0, round(height / _REFERENCE_HEIGHT, 1))

@@ -97,6 +97,8 @@ class LectureView(QWidget):
         The widget to cover.
     side_pane : QWidget or None
         A widget from a box layout, shown at the left of the picture.
+    styles : str
+        The style sheet of the view.
     """
 
     ended = pyqtSignal()
@@ -104,8 +106,9 @@ class LectureView(QWidget):
     resized = pyqtSignal(int)
     """The view's height in pixels."""
 
-    def __init__(self, tab: StepTab, covered_widget: QWidget, side_pane: QWidget | None = None) -> None:
+    def __init__(self, tab: StepTab, covered_widget: QWidget, side_pane: QWidget | None, styles: str) -> None:
         super().__init__(covered_widget)
+        self.setStyleSheet(styles)
         self.setAccessibleName("Lecture")
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

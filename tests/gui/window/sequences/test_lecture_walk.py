@@ -1,7 +1,7 @@
 """A lecture by real keys: through a shipped sequence in lecture mode, at two sizes and in both themes.
 
-No key is dead, and each is answered within 100 ms of CPU time of the window's thread, except
-the one that leads from another tab back to the lecture. Hosts of half the speed get twice that.
+No key is dead, and each is answered within 100 ms of CPU time of the window's thread. Hosts of half the speed get
+twice that.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from tests.gui.conftest import FakeHost, wait_until_idle
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier
 CPU_LIMIT_S = 0.2
-RESUMING_LIMIT_S = 0.5
-"""Limit for the key that leads from another tab back to the lecture, whose widgets are styled anew."""
 NO_MODIFIER = Qt.KeyboardModifier.NoModifier
 
 
@@ -142,15 +140,9 @@ def test_a_lecture_by_keys(qtbot, window, lecturer, size, theme, number):
     lecturer.press(Qt.Key.Key_N)
     lecturer.wait()
     press_all_keys(lecturer)
-    resumed = [index for index, moment in enumerate(moments[:-1]) if moment.tab != "Step"]
-    next_times = lecturer.times[Qt.Key.Key_N.name, NO_MODIFIER]
-    resuming_times = [next_times[index] for index in resumed]
-    lecturer.times[Qt.Key.Key_N.name, NO_MODIFIER] = [
-        each for index, each in enumerate(next_times) if index not in (*resumed, len(moments) - 1)
-    ]
+    del lecturer.times[Qt.Key.Key_N.name, NO_MODIFIER][len(moments) - 1 :]  # the walk back and forth at the end
     slow = {name: max(times) for name, times in lecturer.times.items() if max(times) > CPU_LIMIT_S}
     assert not slow
-    assert max(resuming_times, default=0.0) < RESUMING_LIMIT_S
 
 
 def press_all_keys(lecturer):
