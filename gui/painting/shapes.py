@@ -1,4 +1,4 @@
-"""Arrays of Qt lines or squares, created from NumPy arrays without a Python loop."""
+"""Arrays of Qt lines or rectangles, created from NumPy arrays without a Python loop."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def lines_between(x0: Array, y0: Coordinates, x1: Coordinates, y1: Coordinates) 
     return lines
 
 
-def squares(lefts: Array, tops: Array, side: float) -> sip.array[QRectF | None]:
-    """Return squares with the given top left corners and side length."""
-    boxes: sip.array[QRectF | None] = _create_qt_array(QRectF, lefts.size, (lefts, tops, side, side))
+def rectangles(lefts: Array, tops: Array, width: float, height: float) -> sip.array[QRectF | None]:
+    """Return rectangles of one size with the given top left corners."""
+    boxes: sip.array[QRectF | None] = _create_qt_array(QRectF, lefts.size, (lefts, tops, width, height))
     return boxes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -12,7 +13,7 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
 from gpu.declaration.pattern import Array
 from gui.painting.lettering import Lettering
 from gui.painting.pixmaps import Pixmaps
-from gui.painting.shapes import squares
+from gui.painting.shapes import rectangles
 from gui.painting.theme import code_font, look
 from gui.painting.values import format_values
 from gui.step_view.arrays.panels import Panel
@@ -43,31 +44,42 @@ class ValueGrid:
     shape : (int, int)
         Rows and columns.
     cell : float
-        Pixels of a cell.
+        Height of a cell in pixels.
     ratio : float
         Device pixel ratio.
     characters : int
         Number of characters of the longest value; few make the text larger.
+    column : float
+        Width of a cell in pixels; 0 for squares.
     """
 
-    def __init__(self, shape: tuple[int, int], cell: float, ratio: float, characters: int = FLOAT_CHARACTERS) -> None:
-        self.shape, self.cell = shape, cell
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        cell: float,
+        ratio: float,
+        characters: int = FLOAT_CHARACTERS,
+        column: float = 0,
+    ) -> None:
+        self.shape, self.cell, self.column = shape, cell, column or cell
         self._shades = Shades(shape)
-        self._picture = QPixmap(round(shape[1] * cell * ratio), round(shape[0] * cell * ratio))
+        self._picture = QPixmap(round(shape[1] * self.column * ratio), round(shape[0] * cell * ratio))
         self._picture.setDevicePixelRatio(ratio)
         self._picture.fill(Qt.GlobalColor.transparent)
         self._cells = Pixmaps()
         # Long values, which fill their cells, need the margin of another digit.
         needed = characters if characters <= MAX_SHORT_LENGTH else characters + 1
-        width_limit = int((cell - _MARGIN) / (_DIGIT_WIDTH * needed))
+        width_limit = int((self.column - _MARGIN) / (_DIGIT_WIDTH * needed))
         larger_size = min(round(cell * 0.55), width_limit, round(look().text_px * _MAX_TEXT_SCALE))
         size = max(8, min(look().small_px, round(cell * 0.4)), larger_size)
         font = code_font(size)
         self._lettering = Lettering(font)
-        self._narrow_lettering = Lettering(_find_narrow_font(cell, size))
+        self._narrow_lettering = Lettering(_find_narrow_font(self.column, size))
         digit_width = QFontMetricsF(font).horizontalAdvance("0")
-        room = int((cell - 3) / digit_width)
-        self._max_characters = max(1, room if room <= MAX_SHORT_LENGTH else int((cell - digit_width) / digit_width))
+        room = int((self.column - 3) / digit_width)
+        self._max_characters = max(
+            1, room if room <= MAX_SHORT_LENGTH else int((self.column - digit_width) / digit_width)
+        )
 
     def paint(
         self, painter: QPainter, panel: Panel, corner: QPointF, value_range: ValueRange | None, marks: Sequence[Mark]
@@ -94,7 +106,12 @@ class ValueGrid:
             painter.setPen(QPen(mark.frame_color, 2 if mark.strong else 1))
             painter.setBrush(mark.fill_color)
             painter.drawRects(
-                squares(corner.x() + columns * self.cell + 0.5, corner.y() + rows * self.cell + 0.5, self.cell - 1.5)
+                rectangles(
+                    corner.x() + columns * self.column + 0.5,
+                    corner.y() + rows * self.cell + 0.5,
+                    self.column - 1.5,
+                    self.cell - 1.5,
+                )
             )
         if marks:
             self._paint_values(painter, panel, corner, marks)
@@ -108,7 +125,8 @@ class ValueGrid:
         texts = self._format_values(panel.values.reshape(-1)[places])
         shown_texts = [text if is_known else "" for text, is_known in zip(texts, has_value.tolist(), strict=True)]
         colors, light = (each.reshape(-1)[places].tolist() for each in (self._shades.colors, self._shades.light))
-        tops, lefts = (each * self.cell for each in divmod(places, self.shape[1]))
+        rows, columns = divmod(places, self.shape[1])
+        tops, lefts = rows * self.cell, columns * self.column
         looks = list(zip(colors, shown_texts, light, strict=True))
         # Values repeat often, so their cells are cached.
         cells = {each: self._cells.find_or_paint(each, partial(self._paint_cell, *each)) for each in set(looks)}
@@ -119,11 +137,11 @@ class ValueGrid:
     def _paint_cell(self, color: int, text: str, on_light: bool) -> QPixmap:
         """Return a painted cell."""
         ratio = self._picture.devicePixelRatio()
-        picture = QPixmap(round(self.cell * ratio), round(self.cell * ratio))
+        picture = QPixmap(round(self.column * ratio), round(self.cell * ratio))
         picture.setDevicePixelRatio(ratio)
         picture.fill(QColor(look().theme.surface))
         painter = QPainter(picture)
-        box = QRectF(0, 0, self.cell, self.cell)
+        box = QRectF(0, 0, self.column, self.cell)
         painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(color))
         if text:
             painter.setPen(QColor(_DARK_TEXT if on_light else _LIGHT_TEXT))
@@ -139,7 +157,7 @@ class ValueGrid:
             missing = [index for index, text in enumerate(texts) if not text]
             longer_texts = format_values(values[missing], MAX_SHORT_LENGTH)
             for index, text in zip(missing, longer_texts, strict=True):
-                fits = 0 < narrow.horizontalAdvance(text) <= self.cell - 2
+                fits = 0 < narrow.horizontalAdvance(text) <= self.column - 2
                 texts[index] = text if fits else "…"
         return texts
 
@@ -158,7 +176,7 @@ class ValueGrid:
             shown_texts = self._format_values(panel.values.reshape(-1)[cells])
             for cell, text in zip(cells.tolist(), shown_texts, strict=True):
                 row, column = divmod(cell, self.shape[1])
-                box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
+                box = QRectF(at.x() + column * self.column, at.y() + row * self.cell, self.column, self.cell)
                 self._paint_text(painter, box, text)
 
     def _paint_outside(self, painter: QPainter, panel: Panel, at: QPointF, marks: Sequence[Mark]) -> None:
@@ -169,15 +187,22 @@ class ValueGrid:
             text = f"[{element}]"
             if cell in marked and len(text) <= self._max_characters:
                 row, column = divmod(cell, self.shape[1])
-                box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
+                box = QRectF(at.x() + column * self.column, at.y() + row * self.cell, self.column, self.cell)
                 self._paint_text(painter, box, text)
 
 
-def _find_narrow_font(cell: float, size: int) -> QFont:
+def compute_needed_width(characters: int) -> float:
+    """Return the width in pixels of a cell in which an integer of `characters` characters is readable; 0 if any."""
+    if characters <= MAX_SHORT_LENGTH:
+        return 0
+    return math.ceil((characters + 1) * QFontMetricsF(code_font(look().small_px)).horizontalAdvance("0")) + _MARGIN
+
+
+def _find_narrow_font(width: float, size: int) -> QFont:
     """Return the largest font, at most `size` pixels high, in which a value of four characters fits a cell."""
     digits = "0" * MAX_SHORT_LENGTH
     fonts = (code_font(each) for each in range(size, _MIN_FONT_SIZE, -1))
     return next(
-        (font for font in fonts if QFontMetricsF(font).horizontalAdvance(digits) <= cell - 2),
+        (font for font in fonts if QFontMetricsF(font).horizontalAdvance(digits) <= width - 2),
         code_font(_MIN_FONT_SIZE),
     )

@@ -21,7 +21,7 @@ from gui.qt.events import is_event_type
 from gui.step_view.arrays.panels import Panel, build_panels, wrap_shape
 from gui.step_view.arrays.shades import Mark, ValueRange
 from gui.step_view.arrays.tinted_grid import TintedGrid
-from gui.step_view.arrays.value_grid import FLOAT_CHARACTERS, MIN_READABLE_CELL, ValueGrid
+from gui.step_view.arrays.value_grid import FLOAT_CHARACTERS, MIN_READABLE_CELL, ValueGrid, compute_needed_width
 from gui.step_view.dataflow.descriptions import describe_race
 from gui.widgets.basic import wrap_tip
 
@@ -33,23 +33,39 @@ if TYPE_CHECKING:
 _GAP = 22
 _ROW_LENGTHS = (32, 64, 128, 16)
 """Row lengths for one-dimensional arrays, in order of preference among those with the largest cells."""
-_SHORT_ROW_LENGTH = 8
-"""Row length for one-dimensional arrays whose cells would otherwise be too small for the text size."""
+_SHORT_ROW_LENGTHS = (8, 4)
+"""Row lengths for one-dimensional arrays whose cells would otherwise be too small for the text size or the values."""
 _MIN_CELL = 26
 """Size in pixels, at the normal text size, below which cells are too small for values that a class can read."""
 
 
+def _choose_column(cell: float, needed_width: float) -> float:
+    """Return the width of a grid's cells, which are `cell` pixels high; without values they are squares."""
+    return max(cell, needed_width) if cell >= MIN_READABLE_CELL else cell
+
+
 @lru_cache(maxsize=256)
 def _pack_shelves(
-    shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title_height: int
+    shapes: tuple[tuple[int, int], ...],
+    titles: tuple[int, ...],
+    width: int,
+    height: int,
+    title_height: int,
+    needed_widths: tuple[float, ...] = (),
 ) -> tuple[float, Any]:
-    """Return the largest cell size at which all grids and their titles fit, and the position of each grid."""
+    """Return the largest cell height at which all grids and their titles fit, and the position of each grid.
+
+    Cells are as wide as high, or as their values need.
+    """
     for cell in (64, 58, 52, 48, 44, 40, 36, 32, 29, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 5, 4, 3, 2):
         x = y = _GAP
         low = 0
         places = []
-        for (rows, columns), title_width in zip(shapes, titles, strict=True):
-            grid_width, grid_height = max(columns * cell, title_width), rows * cell + title_height
+        for (rows, columns), title_width, needed in zip(
+            shapes, titles, needed_widths or (0,) * len(shapes), strict=True
+        ):
+            grid_width = max(columns * _choose_column(cell, needed), title_width)
+            grid_height = rows * cell + title_height
             if x > _GAP and x + grid_width > width - _GAP:
                 x, y, low = _GAP, y + low + _GAP // 2, 0
             places.append((x, y))
@@ -68,19 +84,27 @@ def _find_best_wrap(
     width: int,
     height: int,
     title_height: int,
+    needed_widths: tuple[float, ...],
     min_cell: float,
 ) -> int:
     """Return the row length for one-dimensional arrays that makes the cells largest.
 
-    Rows are short only if all others make cells smaller than `min_cell` pixels.
+    Rows are short only if all others make cells smaller than `min_cell` pixels, or too narrow for their values.
     """
-    sizes = {
-        wrap: _pack_shelves(tuple(wrap_shape(shape, wrap) for shape in shapes), titles, width, height, title_height)[0]
-        for wrap in (*_ROW_LENGTHS, _SHORT_ROW_LENGTH)
-    }
+
+    def find_cell(wrap: int, widths: tuple[float, ...]) -> float:
+        wrapped = tuple(wrap_shape(shape, wrap) for shape in shapes)
+        return float(_pack_shelves(wrapped, titles, width, height, title_height, widths)[0])
+
+    if any(needed_widths):
+        wide = {wrap: find_cell(wrap, needed_widths) for wrap in (*_ROW_LENGTHS, *_SHORT_ROW_LENGTHS)}
+        if max(wide.values()) >= min_cell:
+            return max(wide, key=wide.__getitem__)
+    sizes = {wrap: find_cell(wrap, ()) for wrap in (*_ROW_LENGTHS, _SHORT_ROW_LENGTHS[0])}
     long_rows = max(_ROW_LENGTHS, key=sizes.__getitem__)
     is_readable = sizes[long_rows] >= min_cell
-    return long_rows if is_readable or sizes[_SHORT_ROW_LENGTH] <= sizes[long_rows] else _SHORT_ROW_LENGTH
+    short_row = _SHORT_ROW_LENGTHS[0]
+    return long_rows if is_readable or sizes[short_row] <= sizes[long_rows] else short_row
 
 
 def _count_characters(panel: Panel, value_range: ValueRange | None) -> int:
@@ -126,6 +150,7 @@ class MemoryView(QWidget):
         self.touches: list[ArrayAccess] = []
         self.updates_when_hidden = False
         self._highlighted: tuple[PickedElements, ...] = ()
+        self._launch = 0
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
         self._grids: dict[str, tuple[tuple[Any, ...], ValueGrid | TintedGrid]] = {}
         # Names of the arrays with values before each launch, for the launches shown so far.
@@ -144,7 +169,7 @@ class MemoryView(QWidget):
         if self.models is None or not (self.isVisible() or self.updates_when_hidden):
             return
         launch, event = self.models.recording.locate_moment(max(moment - 1, 0))
-        trace = launch.trace
+        trace, self._launch = launch.trace, launch.number
         races, findings = (self.models.races, self.models.findings) if self._findings_visible else ((), ())
         self._races = {(race.array, race.element): race for race in races if race.launch == launch.number}
         self._findings = [each for each in findings if each.faulty and each.launch == launch.number]
@@ -164,7 +189,8 @@ class MemoryView(QWidget):
         visible = build_panels(
             trace, launch.shapes, step, block, self.touches, self._initialized[launch.number], outside
         )
-        wrap = _find_best_wrap(*self._shelf_arguments(visible), look().px(_MIN_CELL))
+        space = self._shelf_arguments(visible)[:-1]
+        wrap = _find_best_wrap(*space, self._needed_widths(visible), look().px(_MIN_CELL))
         self.panels = [panel.wrap_rows(wrap) for panel in visible]
         for panel in self.panels:
             self._extend_range(launch.number, panel)
@@ -206,11 +232,30 @@ class MemoryView(QWidget):
         return _pack_shelves(*self._shelf_arguments(self.panels))
 
     def _shelf_arguments(self, visible_panels: Sequence[Panel]) -> tuple[Any, ...]:
-        """Return the arguments of `_pack_shelves`: shapes, title widths, and the available space."""
+        """Return the arguments of `_pack_shelves`: shapes, title widths, the available space, and widths of cells."""
         shapes = tuple(panel.shape for panel in visible_panels)
         measure = QFontMetrics(self._title_font()).horizontalAdvance
         titles = tuple(measure(panel.title + self._describe_outside(panel)) for panel in visible_panels)
-        return shapes, titles, self.width(), self.height(), self._title_height()
+        arguments = shapes, titles, self.width(), self.height(), self._title_height()
+        widths = self._needed_widths(visible_panels)
+        # Wide cells where there is room for them: elsewhere high ones, of which most values are readable, are better.
+        has_room = not any(widths) or _pack_shelves(*arguments, widths)[0] >= look().px(_MIN_CELL)
+        return *arguments, widths if has_room else (0.0,) * len(widths)
+
+    def _needed_widths(self, visible_panels: Sequence[Panel]) -> tuple[float, ...]:
+        """Return the width in pixels that the longest integer of each panel needs; 0 for floats."""
+        return tuple(
+            compute_needed_width(_count_characters(panel, self._ranges.get((self._launch, panel.title))))
+            if np.issubdtype(panel.values.dtype, np.integer)
+            else 0.0
+            for panel in visible_panels
+        )
+
+    def _columns(self) -> dict[str, float]:
+        """Return the width of the cells of each panel, by title."""
+        cell, _ = self._arrange_grids()
+        widths = self._shelf_arguments(self.panels)[-1]
+        return {panel.title: _choose_column(cell, needed) for panel, needed in zip(self.panels, widths, strict=True)}
 
     def _title_font(self) -> QFont:
         font = QFont(self.font())
@@ -224,7 +269,7 @@ class MemoryView(QWidget):
             painter.end()
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        cell, places = self._arrange_grids()
+        (cell, places), columns = self._arrange_grids(), self._columns()
         launch = self.models.recording.locate_moment(max(self.moment - 1, 0))[0].number
         painter.setFont(self._title_font())
         for panel, (x, y) in zip(self.panels, places, strict=True):
@@ -239,17 +284,24 @@ class MemoryView(QWidget):
             at = QPointF(x, y + self._title_height())
             marks = self._build_marks(panel, self.models.warps[launch])
             value_range = self._ranges.get((launch, panel.title))
-            self._grid(panel, cell, value_range).paint(painter, panel, at, value_range, marks)
+            grid = self._grid(panel, cell, value_range, columns[panel.title])
+            grid.paint(painter, panel, at, value_range, marks)
         painter.end()
 
-    def _grid(self, panel: Panel, cell: float, value_range: ValueRange | None) -> ValueGrid | TintedGrid:
+    def _grid(
+        self, panel: Panel, cell: float, value_range: ValueRange | None, column: float = 0
+    ) -> ValueGrid | TintedGrid:
         """Return the painter of a panel, which caches its last picture."""
         has_text = cell >= MIN_READABLE_CELL
-        key = panel.shape, cell, _count_characters(panel, value_range) if has_text else 0
+        key = panel.shape, cell, _count_characters(panel, value_range) if has_text else 0, column
         known_key, grid = self._grids.get(panel.title, (None, None))
         if grid is None or known_key != key:
             ratio = self.devicePixelRatioF()
-            grid = ValueGrid(panel.shape, cell, ratio, key[2]) if has_text else TintedGrid(panel.shape, cell, ratio)
+            grid = (
+                ValueGrid(panel.shape, cell, ratio, key[2], column)
+                if has_text
+                else TintedGrid(panel.shape, cell, ratio)
+            )
             self._grids[panel.title] = key, grid
         return grid
 
@@ -341,9 +393,9 @@ class MemoryView(QWidget):
     def _element_at(self, point: QPointF) -> tuple[Panel, int] | None:
         if not self.panels:
             return None
-        cell, places = self._arrange_grids()
+        (cell, places), columns = self._arrange_grids(), self._columns()
         for panel, (x, y) in zip(self.panels, places, strict=True):
-            column = int((point.x() - x) // cell)
+            column = int((point.x() - x) // columns[panel.title])
             row = int((point.y() - y - self._title_height()) // cell)
             if 0 <= column < panel.shape[1] and 0 <= row < panel.shape[0]:
                 cell_index = row * panel.shape[1] + column
@@ -367,7 +419,8 @@ class MemoryView(QWidget):
         cell, places = self._arrange_grids()
         row, column = divmod(hit[1], hit[0].shape[1])
         x, y = next(position for panel, position in zip(self.panels, places, strict=True) if panel is hit[0])
-        return QRectF(x + column * cell, y + self._title_height() + row * cell, cell, cell)
+        width = self._columns()[hit[0].title]
+        return QRectF(x + column * width, y + self._title_height() + row * cell, width, cell)
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None

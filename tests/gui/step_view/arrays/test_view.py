@@ -190,3 +190,27 @@ def test_short_values_are_written_in_larger_text(qtbot):
 def test_values_grow_with_their_cells(qtbot):
     assert measure_text_height(253, 26) < measure_text_height(253, 44) <= measure_text_height(253, 64)
     assert measure_text_height(100000, 64) > measure_text_height(2000000000, 64) > 3  # all digits, not an ellipsis
+
+
+def test_long_integers_have_all_digits_where_there_is_room(qtbot):
+    values = np.array([[-103, 17, 99999, -1, 2000000000, 5, -42, 100000]])
+    view, panel = MemoryView(), Panel(0, "in global", 0, values, np.ones_like(values, bool))
+    qtbot.addWidget(view)
+    view.panels, view._ranges = [panel], {(0, panel.title): (-103.0, 2e9)}
+
+    def find_texts(*size):
+        view.resize(*size)
+        cell, _ = view._arrange_grids()
+        width = view._columns()[panel.title]
+        return cell, width, view._grid(panel, cell, (-103.0, 2e9), width)._format_values(values.reshape(-1))
+
+    cell, width, texts = find_texts(1200, 600)
+    assert texts == list(map(str, values.reshape(-1).tolist()))
+    assert width > cell
+    x, y = view._arrange_grids()[1][0]
+    at_end = view.box_at(QPointF(x + 7.5 * width, y + view._title_height() + cell / 2))
+    assert (at_end.left(), at_end.width(), at_end.height()) == (x + 7 * width, width, cell)
+    assert view.box_at(QPointF(x + 8.1 * width, y + view._title_height() + cell / 2)) is None
+    cell, width, texts = find_texts(330, 300)  # high cells rather than wide ones that are too low for any value
+    assert "…" in texts
+    assert width == cell
