@@ -318,7 +318,12 @@ class FlowPainter:
     def _full_texts(self, number: int) -> list[str]:
         """Return the texts of a row's values where they may overlap neighboring columns."""
         if number not in self._full_text_cache:
-            self._full_text_cache[number] = self.layout.texts(number, self.layout.max_text_length)
+            length = self.layout.max_text_length
+            if self.layout.rows[number].value.dtype.kind in "iu":
+                # 2000099912 and 2000199875 are both 2e9 in a few characters, so integers take the room of their column.
+                readable_px = max(round(0.75 * self.look.small_px), _MIN_FONT_SIZE)
+                length = max(length, int((self.sizes.column - 5) / self._digit_width(readable_px)))
+            self._full_text_cache[number] = self.layout.texts(number, length)
         return self._full_text_cache[number]
 
     def _digit_width(self, px: int) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QRectF
 
-from gui.painting.theme import look
+from gui.painting.theme import FONT_SIZES, Look, look, set_look
 from gui.step_view.dataflow.layout import MIN_FRAMED_WIDTH, DataflowLayout
 from gui.step_view.dataflow.text_placement import FreeSpace, RowValues
 from gui.step_view.dataflow.view import FlowView
@@ -167,3 +167,14 @@ def test_what_was_made_is_written_in_larger_print_than_its_cell_holds(open_scan)
             assert plan is not None
             assert len(plan.boxes) == made
             assert plan.px >= look().small_px
+
+
+@pytest.mark.parametrize(("width", "text"), [(500, "2e9"), (800, "2000000001"), (950, "2000000001")])
+def test_a_large_result_has_all_digits_in_a_wide_column(qtbot, width, text):
+    set_look(Look(look().theme, FONT_SIZES["lecture hall"]))
+    view = FlowView()
+    qtbot.addWidget(view)
+    view.resize(width, 400)
+    view.open(DataflowLayout(FakeDataflow([2 * 10**9, 1, 0, 0, 0, 0, 0, 0])), (1,), several_blocks=False)
+    view.show()
+    assert visible_texts(view)[1][0][0] == text
