@@ -92,8 +92,8 @@ class LimitsTable(QTableWidget):
     def show_times(self, models: Mapping[int, ModeledTime | Failure]) -> None:
         """Fill rows with results, by row number."""
         self._models = models
-        self._resize_rows()
         self.clearSpans()
+        self._resize_rows()
         times = [each.time_us for each in models.values() if isinstance(each, ModeledTime)]
         for line, title in enumerate(self._titles):
             model = models.get(line)
@@ -111,12 +111,17 @@ class LimitsTable(QTableWidget):
         assert view is not None
         height = view.height() // max(1, self.rowCount())
         heights.setDefaultSectionSize(min(max(height, look().px(26)), look().px(44)))
-        limits = sum(map(self.columnWidth, range(2, self.columnCount())))
+        ends = [self.columnWidth(0) + self.columnWidth(1)]
+        for column in range(2, self.columnCount()):
+            ends.append(ends[-1] + self.columnWidth(column))
+        # A reason wraps in the visible columns: beyond them, its end would be off the screen.
+        visible = max(sum(end <= view.width() for end in ends[1:]), 1)
         for line, title in enumerate(self._titles):
             model = self._models.get(line)
             needed = self._text_height(title, self.columnWidth(0))
             if isinstance(model, Failure):
-                needed = max(needed, self._text_height(model.message, limits))
+                needed = max(needed, self._text_height(model.message, ends[visible] - ends[0]))
+                self.setSpan(line, 2, 1, visible)
             self.setRowHeight(line, max(heights.defaultSectionSize(), needed))
 
     def _text_height(self, text: str, width: int) -> int:
@@ -157,7 +162,6 @@ class LimitsTable(QTableWidget):
             tip, bound = model.reason[:1].upper() + model.reason[1:], model.bound_by
         elif model is not None:
             tip, cells[0], cells[1] = model.message, "–", model.message
-            self.setSpan(line, 2, 1, len(LIMITS))
         strong = {0: best} | {1 + index: name == bound for index, name in enumerate(LIMITS)}
         name = QTableWidgetItem(title)
         name.setToolTip(wrap_tip(f"{title}: {tip}") if tip else title)

@@ -46,7 +46,7 @@ from gui.plots.throughput_plot import ThroughputPlot, format_power, variant_pen
 from gui.qt.events import is_event_type
 from gui.qt.timers import create_single_shot_timer
 from gui.widgets.basic import Card, ElidedLabel, Segments, button, column, format_figure, label, restyle, row, wrap_tip
-from gui.widgets.elided_box import ElidedBox, ElidedCheck
+from gui.widgets.elided_box import ElidedBox, WrappedCheck
 from gui.widgets.wrapping import WrappingLayout
 
 MIN_EXPONENT = 10
@@ -138,8 +138,8 @@ class VariantRow(QWidget):
         self._number = number
         self._variant = variant
         self.name = variant.name
-        # In a narrow row the title is elided, not the figure.
-        self.box = ElidedCheck(f"{number + 1}  {variant.title}" + ("  ⚠" if variant.deliberate_error else ""))
+        # In a narrow row the title wraps, never the figure.
+        self.box = WrappedCheck(f"{number + 1}  {variant.title}" + ("  ⚠" if variant.deliberate_error else ""))
         self.box.setChecked(not variant.deliberate_error)
         self._tip = wrap_tip(f"{variant.title}\n{variant.deliberate_error or variant.idea}")
         self.box.setToolTip(self._tip)

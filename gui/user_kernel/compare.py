@@ -26,7 +26,7 @@ from gui.qt.events import is_event_type
 from gui.user_kernel.contenders import Contender, list_block_size_contenders, list_kernel_contenders
 from gui.user_kernel.counts_table import CountsTable
 from gui.widgets.basic import Card, ElidedLabel, Segments, button, label, row, wrap_tip
-from gui.widgets.elided_box import ElidedCheck
+from gui.widgets.elided_box import WrappedCheck
 
 COUNTS = "Counts"
 KERNELS, BLOCKS = "Kernels", "Block sizes"
@@ -83,7 +83,7 @@ class UserCompareTab(QWidget):
         self.modeled_views.busy_changed.connect(lambda _: self._update_button())
         self.comparison = Segments((KERNELS, BLOCKS), "Compare")
         self.comparison.picked.connect(lambda _: self.refresh())
-        self.boxes: list[ElidedCheck] = []
+        self.boxes: list[WrappedCheck] = []
         self.count_button = button("Count", "primary", tip="Run the ticked launches in the simulator and count (F5)")
         self.count_button.clicked.connect(self.toggle)
         self.table = CountsTable()
@@ -166,7 +166,7 @@ class UserCompareTab(QWidget):
             box.deleteLater()
         self.contenders, self.boxes = contenders, []
         for index, contender in enumerate(contenders):
-            box = ElidedCheck(contender.title)
+            box = WrappedCheck(contender.title)
             box.setEnabled(not contender.refusal)
             box.setChecked(not contender.refusal and self._ticked.get(contender.title, True))
             box.setToolTip(wrap_tip(contender.refusal) or _describe_launch(contender.launch))

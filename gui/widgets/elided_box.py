@@ -1,9 +1,9 @@
-"""Combo box and check box that elide their texts where space is short."""
+"""Combo box that elides its text where space is short, and check box that wraps it."""
 
 from __future__ import annotations
 
-from PyQt6.QtCore import Qt
-from PyQt6.QtGui import QPaintEvent
+from PyQt6.QtCore import QRect, QSize, Qt
+from PyQt6.QtGui import QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import (
 BRIEF_TEXT_ROLE = Qt.ItemDataRole.UserRole + 2
 """Item role of the short text to show if the full text does not fit."""
 
+_WRAP_FLAGS = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _LIST_MARGIN = 24
 """Pixels around the texts of an open list, including a scroll bar."""
 
@@ -64,16 +65,54 @@ class ElidedBox(QComboBox):
         self.setToolTip(f"{text}\n{self._tip}".strip())
 
 
-class ElidedCheck(QCheckBox):
-    """A check box that adapts to the available width and elides its text."""
+class WrappedCheck(QCheckBox):
+    """A check box that adapts to the available width: its text wraps to two lines, and is elided beyond them."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
-    def initStyleOption(self, option: QStyleOptionButton | None) -> None:
-        super().initStyleOption(option)
-        style = self.style()
-        if option is not None and style is not None:
-            room = style.subElementRect(QStyle.SubElement.SE_CheckBoxContents, option, self).width()
-            option.text = self.fontMetrics().elidedText(option.text, Qt.TextElideMode.ElideRight, room)
+    def visible_text(self) -> str:
+        """Return the text as displayed, possibly elided."""
+        metrics, text = self.fontMetrics(), self.text()
+        while self._measure_height(text) > self._max_height() and len(text) > 1:
+            text = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, metrics.horizontalAdvance(text) - 1)
+        return text
+
+    def sizeHint(self) -> QSize:
+        height = min(self._measure_height(self.text()), self._max_height())
+        return super().sizeHint().expandedTo(QSize(0, height))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), self.sizeHint().height())
+
+    def _text_room(self) -> QRect:
+        option, style = QStyleOptionButton(), self.style()
+        self.initStyleOption(option)
+        assert style is not None
+        return style.subElementRect(QStyle.SubElement.SE_CheckBoxContents, option, self)
+
+    def _measure_height(self, text: str) -> int:
+        room = QRect(0, 0, max(self._text_room().width(), 1), 10_000)
+        return self.fontMetrics().boundingRect(room, int(_WRAP_FLAGS), text).height()
+
+    def _max_height(self) -> int:
+        """Return the height of two lines, which fonts round up in different ways."""
+        return self.fontMetrics().boundingRect(QRect(0, 0, 1000, 1000), int(_WRAP_FLAGS), "1\n2").height()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        if event is not None and event.size().width() != event.oldSize().width():
+            self.updateGeometry()
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter, option, style = QStylePainter(self), QStyleOptionButton(), self.style()
+        self.initStyleOption(option)
+        option.text = ""
+        painter.drawControl(QStyle.ControlElement.CE_CheckBox, option)
+        assert style is not None
+        style.drawItemText(
+            painter, self._text_room(), int(_WRAP_FLAGS), self.palette(), self.isEnabled(), self.visible_text(),
+            self.foregroundRole(),
+        )  # fmt: skip
+        painter.end()
