@@ -832,8 +832,8 @@ class CompareTab(QWidget):
                 each.show_figure(f"{format_figure(value)}{at}", best=value == best, tip=reason)
 
     def _resize_ladder(self) -> None:
-        """Set the width of the variants card in proportion to the text size, at most 40% of the tab."""
-        self.variants_card.setFixedWidth(min(look().px(380), round(0.4 * self.width())))
+        """Set the width of the variants card in proportion to the text size, at most 32% of the tab."""
+        self.variants_card.setFixedWidth(min(look().px(380), round(0.32 * self.width())))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

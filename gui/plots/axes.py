@@ -30,9 +30,13 @@ def style_axis(axis: pg.AxisItem, **own: Any) -> None:
     axis.setStyle(tickLength=-4, tickTextHeight=look().px(18), **(shared | own))
 
 
-def _format_tick(value: float) -> str:
-    """Return a tick's number, such as 0.1, 10 or 1 000 000."""
-    return format_count(round(value)) if 1000 <= abs(value) < 1e15 else f"{value:g}"
+def _format_tick(value: float, spacing: float = 1.0) -> str:
+    """Return a tick's number, such as 0.1, 10 or 1 000 000, with the decimals of the distance to the next tick."""
+    if not 1000 <= abs(value) < 1e15:
+        return f"{value:g}"
+    digits = max(0, math.ceil(-math.log10(spacing)))
+    whole, point, decimals = f"{value:.{digits}f}".partition(".")
+    return format_count(int(whole)) + point + decimals
 
 
 class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
@@ -75,7 +79,7 @@ class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
         if not self.logMode:
-            return [_format_tick(value) for value in values]
+            return [_format_tick(value, spacing) for value in values]
         # Within a decade, only 1, 2 and 5 have room for their numbers.
         return [_format_tick(10**value) if round(10 ** (value % 1)) in (1, 2, 5, 10) else "" for value in values]
 

@@ -14,7 +14,9 @@ from gui.painting.theme import code_font, look, text_families
 
 _LINES = 3
 _MIN_SCALE = 0.6
-"""Minimum scale of a sentence before its end is elided."""
+"""Minimum scale of a sentence, or of the current line, before its end is cut."""
+_NUMBER_COLUMNS = 5
+"""Characters of a line's number and the gap to the line."""
 
 
 class CodeLines(QWidget):
@@ -68,12 +70,12 @@ class CodeLines(QWidget):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter, theme = QPainter(self), look().theme
         painter.fillRect(self.rect(), QColor(theme.surface))
-        font = code_font(look().text_px)
-        painter.setFont(font)
-        advance = QFontMetricsF(font).horizontalAdvance("0")
         visible_texts = [self.lines[number - 1] for number in self.visible_lines]
         indent = min((_indent(text) for text in visible_texts if text.strip()), default=0)
-        left = look().px(14) + 5 * advance
+        font = self.choose_font(indent)
+        painter.setFont(font)
+        advance = QFontMetricsF(font).horizontalAdvance("0")
+        left = look().px(14) + _NUMBER_COLUMNS * advance
         for index, number in enumerate(self.visible_lines):
             box = self._box(index)
             if number == self.current_line:
@@ -92,6 +94,17 @@ class CodeLines(QWidget):
                     painter.drawText(at, Qt.AlignmentFlag.AlignVCenter, line[start:end])
             painter.setOpacity(1.0)
         painter.end()
+
+    def choose_font(self, indent: int) -> QFont:
+        """Return the largest font in which the current line fits without its first `indent` columns."""
+        line = self.lines[self.current_line - 1].rstrip() if self.visible_lines else ""
+        columns = _NUMBER_COLUMNS + len(line.replace("\t", "    ")) - indent
+        px = look().text_px
+        while px > round(_MIN_SCALE * look().text_px) and (
+            2 * look().px(14) + columns * QFontMetricsF(code_font(px)).horizontalAdvance("0") > self.width()
+        ):
+            px -= 1
+        return code_font(px)
 
     def _colored_parts(self, line: str, number: int) -> Sequence[tuple[int, int, str]]:
         """Return consecutive parts of a line as (start, end, color)."""

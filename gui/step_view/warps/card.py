@@ -208,7 +208,8 @@ class WarpsCard(Card):
         timeline = launch.timelines[resident - 1]
         max_blocks = len(launch.timelines)
         own_blocks = "1 block" if launch.resident == 1 else f"{launch.resident} blocks"
-        self.resident.show_text(f"{resident} of {max_blocks} blocks  ·  {resident * launch.warps_per_block} warps")
+        warps = resident * launch.warps_per_block
+        self.resident.show_text(f"{resident} of {max_blocks} blocks  ·  {warps} warp{'' if warps == 1 else 's'}")
         self.resident.setToolTip(
             f"Resident on one multiprocessor. This launch has {own_blocks} resident per multiprocessor. "
             f"At most {max_blocks} fit, limited by {launch.limiting_resource}."

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QFontMetricsF
 from PyQt6.QtWidgets import QApplication, QWidget
 
 from gui.painting.style import style_sheet
@@ -257,3 +258,18 @@ def test_lines_at_the_ends_of_a_text_are_shown(qtbot):
     code.resize(code.sizeHint())
     code.grab()
     assert isinstance(code, QWidget)
+
+
+@pytest.mark.parametrize(("width", "is_whole"), [(900, True), (620, True), (200, False)])
+def test_a_long_current_line_is_written_in_a_font_in_which_it_fits(qtbot, width, is_whole):
+    code = CodeLines()
+    qtbot.addWidget(code)
+    code.resize(width, code.sizeHint().height())
+    line = "if (t % (2 * stride) == 0 && i + stride < n) data[i] = COMBINE(data[i], data[i + stride]);"
+    code.show_line(f"for (;;) {{\n    {line}\n}}", 2)
+    font = code.choose_font(0)
+    needed = QFontMetricsF(font).horizontalAdvance("0" * (5 + 4 + len(line)))
+    assert (needed <= width) == is_whole
+    assert font.pixelSize() >= round(0.6 * look().text_px)
+    code.show_line("short;", 1)
+    assert code.choose_font(0).pixelSize() == look().text_px or width < 300
