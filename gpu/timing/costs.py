@@ -440,6 +440,7 @@ _LOAD_LATENCY = 200.0
 
 
 _MAXIMUM_IN_FLIGHT = 10
+"""The most registers of loaded values that the assembler keeps before it uses the first."""
 
 
 class _IssueOrder:
@@ -472,6 +473,10 @@ class _IssueOrder:
                 self._missing_operands[later] += 1
                 if costs[index].kind == MEMORY and has_result[index]:
                     self._producers[later].append(index)
+        self._loaded_registers = [
+            1 if "shared" in instruction.modifiers else len(instruction.written_registers)
+            for instruction in instructions
+        ]
         self._ready_at = [0.0] * count
         self._ready = [index for index in range(count) if not self._missing_operands[index]]
         self._in_flight: set[int] = set()
@@ -492,11 +497,16 @@ class _IssueOrder:
 
     def _find_available(self) -> list[int]:
         available = [index for index in self._ready if self._ready_at[index] <= self._cycle]
-        if len(self._in_flight) < _MAXIMUM_IN_FLIGHT:
+        if not available:
             return available
+        registers = sum(self._loaded_registers[index] for index in self._in_flight)
         # Registers for loaded values are scarce, so loaded values are used before more loads are issued.
-        if without_loads := [index for index in available if not self._is_load[index]]:
-            return without_loads
+        if possible := [
+            index
+            for index in available
+            if not self._is_load[index] or registers + self._loaded_registers[index] <= _MAXIMUM_IN_FLIGHT
+        ]:
+            return possible
         consumers = [index for index in self._ready if index in self._producers]
         others = consumers or [index for index in self._ready if not self._is_load[index]]
         if not others:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 
 from gpu.simulator import ir
@@ -40,6 +43,8 @@ _NO_CODE = (
     CursorKind.NAMESPACE_ALIAS,
     CursorKind.FUNCTION_DECL,
 )
+
+_UNROLL_PRAGMA = re.compile(r'(?:#\s*pragma|_Pragma ?\( ?")\s*(no)?unroll\b[ (]*(\d+)?')
 
 _ADVICE = {
     "GOTO_STMT": "Use a loop with break or continue, or a function with an early return.",
@@ -113,7 +118,7 @@ class Statements:
         if kind.is_expression():
             return ir.Evaluate(self._expressions.lower_discarded(cursor), position, _expression_text(cursor))
         if kind.is_unexposed() and len(children := cursor.children) == 1:
-            return self._statement(children[0])  # a statement with an attribute, such as one after #pragma unroll
+            return _attach_unroll_pragma(self._statement(children[0]), cursor)
         raise build_unsupported_error(
             cursor, f"this statement ({kind.name.lower().replace('_', ' ')})", advice=_ADVICE.get(kind.name, "")
         )
@@ -316,6 +321,20 @@ class Statements:
         return ir.DeclareMemory(
             local.slot, type.size, values, braces, cursor.spelling, get_reported_position(cursor), has_union(type), type
         )
+
+
+def _attach_unroll_pragma(statement: ir.Statement, attributed: Cursor) -> ir.Statement:
+    """Return a loop with the number of the unroll pragma before it; other statements unchanged."""
+    pragma = _UNROLL_PRAGMA.match(attributed.text)
+    if pragma is None:
+        return statement
+    unroll = 1 if pragma[1] else int(pragma[2] or ir.UNROLL_ALL)
+    if isinstance(statement, ir.Loop):
+        return replace(statement, unroll=unroll)
+    if isinstance(statement, ir.Block) and statement.statements and isinstance(statement.statements[-1], ir.Loop):
+        *before, loop = statement.statements
+        return replace(statement, statements=(*before, replace(loop, unroll=unroll)))
+    return statement
 
 
 def _expression_text(expression: Cursor) -> str:

@@ -25,6 +25,9 @@ MemoryOrder = Literal["weak", "volatile", "relaxed", "acquire", "release", "acq_
 MEMORY_ORDERS: tuple[MemoryOrder, ...] = ("relaxed", "acquire", "acquire", "release", "acq_rel", "acq_rel")
 """The orders by the values of `cuda::memory_order`: relaxed, consume, acquire, release, acq_rel, seq_cst."""
 
+UNROLL_ALL = 0
+"""The value of `Loop.unroll` for `#pragma unroll` without a number, or with one that is not a literal."""
+
 
 @dataclass(frozen=True)
 class Const:
@@ -646,7 +649,11 @@ class If:
 
 @dataclass(frozen=True)
 class Loop:
-    """`for`, `while` and `do`: lanes stay while `condition` is true; a `do` tests it after the first iteration."""
+    """`for`, `while` and `do`: lanes stay while `condition` is true; a `do` tests it after the first iteration.
+
+    `unroll` is the number in `#pragma unroll 4`: 1 forbids unrolling, `UNROLL_ALL` stands for a pragma without number,
+    None for no pragma. Only the timing model uses it.
+    """
 
     condition: Expression | None
     step: Expression | None
@@ -654,6 +661,7 @@ class Loop:
     tests_first: bool
     position: SourcePosition
     text: str = ""
+    unroll: int | None = None
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class ThreadWriter(ValueWriter):
         self._globals: dict[str, str] = {}
         self._loops: list[tuple[str, str]] = []
         self._depth = 0
-        self._unroll_enable_node = ""
+        self._unroll_nodes: dict[str, str] = {}
         self._source_file = source_file
         self._scope = ""
         self._marks: dict[int, str] = {}
@@ -204,14 +204,23 @@ class ThreadWriter(ValueWriter):
         asm.begin_block(step)
         if loop.step is not None:
             self.value(frame, loop.step)
-        asm.jump(test, f", !llvm.loop {self._unroll_metadata()}" if _has_constant_bounds(loop, frame.counters) else "")
+        asm.jump(test, self._format_unroll_suffix(loop, frame.counters))
         asm.begin_block(after)
 
-    def _unroll_metadata(self) -> str:
-        """Return the metadata that makes LLVM unroll a loop as much as NVIDIA's compiler, which unrolls more."""
-        if not self._unroll_enable_node:
-            self._unroll_enable_node = self._asm.add_metadata('!"llvm.loop.unroll.enable"')
-        return self._asm.add_metadata(f"self, {self._unroll_enable_node}", distinct=True)
+    def _format_unroll_suffix(self, loop: ir.Loop, counters: set[int]) -> str:
+        """Return a suffix of a loop's jump that makes LLVM unroll as its pragma, or as much as NVIDIA's compiler."""
+        if loop.unroll is None and not _has_constant_bounds(loop, counters):
+            return ""
+        match loop.unroll:
+            case None | ir.UNROLL_ALL:
+                option = '!"llvm.loop.unroll.enable"'
+            case 1:
+                option = '!"llvm.loop.unroll.disable"'
+            case _:
+                option = f'!"llvm.loop.unroll.count", i32 {loop.unroll}'
+        if option not in self._unroll_nodes:
+            self._unroll_nodes[option] = self._asm.add_metadata(option)
+        return f", !llvm.loop {self._asm.add_metadata(f'self, {self._unroll_nodes[option]}', distinct=True)}"
 
     def _emit_switch(self, frame: _CallFrame, switch: ir.Switch) -> None:
         asm = self._asm
@@ -240,11 +249,15 @@ class ThreadWriter(ValueWriter):
             frame.variables[slot] = self._asm.alloca(max(type.size, 1), "variable")
         return frame.variables[slot]
 
-    def _load(self, address: str, type: Type, *, private: bool = False, volatile: bool = False) -> Value:
+    def _load(
+        self, address: str, type: Type, *, private: bool = False, volatile: bool = False, alignment: int = 0
+    ) -> Value:
+        """Load a value; `alignment` is that of its address in bytes, if it is known to exceed the type's."""
         instruction = "load volatile" if volatile else "load"
         parts = [
             self._asm.value(
-                f"{instruction} {memory_type(leaf)}, ptr {self._asm.offset(address, offset)}, align {align}"
+                f"{instruction} {memory_type(leaf)}, ptr {self._asm.offset(address, offset)}, "
+                f"align {max(align, alignment)}"
             )
             for offset, leaf, align in _find_leaves(type)
         ]
@@ -401,7 +414,10 @@ class ThreadWriter(ValueWriter):
     def visit_load(self, node: ir.Load, frame: _CallFrame) -> Value:
         if node.is_async:
             return "0"  # tensor cores load the operand from shared memory
-        return self._load(self._place_address(frame, node.place), node.type, volatile=node.place.volatile)
+        return self._load(
+            self._place_address(frame, node.place), node.type, volatile=node.place.volatile,
+            alignment=_find_member_alignment(node.place) if isinstance(node.type, Scalar) else 0,
+        )  # fmt: skip
 
     def visit_async_commit(self, node: ir.AsyncCommit, frame: _CallFrame) -> Value:
         if node.kind == "copy":
@@ -558,6 +574,20 @@ def _strip_casts(expression: ir.Expression) -> ir.Expression:
     while isinstance(expression, ir.Cast):
         expression = expression.operand
     return expression
+
+
+def _find_member_alignment(place: ir.Element) -> int:
+    """Return the alignment in bytes of a struct's member, from the alignment of the struct; 0 for other places."""
+    offset, pointer = 0, place.pointer
+    if place.index is not None:
+        return 0
+    while isinstance(pointer, ir.Member):
+        offset += pointer.offset
+        pointer = pointer.pointer
+    struct = pointer.type.element if isinstance(pointer.type, Pointer) and pointer is not place.pointer else None
+    if not isinstance(struct, Struct):
+        return 0
+    return min(struct.alignment, offset & -offset) if offset else struct.alignment
 
 
 def _find_leaves(type: Type) -> list[tuple[int, Scalar | Pointer, int]]:

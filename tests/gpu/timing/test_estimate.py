@@ -191,3 +191,38 @@ extern "C" __global__ void convert(int *to, double a) {
         run = model_kernel(tmp_path / "c.cu", text, "convert", threads // 256, 256, [f"zeros:{threads}", 0.0], gpu)
         least = threads * conversions / rate / run.gpu.multiprocessors / run.gpu.clock_ghz / 1e3
         assert least < run.time_us < 1.6 * least
+
+
+UNROLLED = """extern "C" __global__ void sum(const float *from, float *to, int n) {{
+    float sum = 0;
+{pragma}
+    for (int i = 0; i < n; ++i) sum = sum * sum + from[i];
+    to[threadIdx.x] = sum;
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("pragma", "expected"),
+    [("#pragma unroll 1", 1), ("#pragma nounroll", 1), ("#pragma unroll 5", 5), ('_Pragma("unroll (6)")', 6)],
+)
+def test_an_unroll_pragma_gives_the_number_of_copies_of_a_loop(tmp_path, pragma, expected) -> None:
+    module = SimulatedModule(UNROLLED.format(pragma=pragma), tmp_path / "k.cu", {})
+    kernel = module.kernel("sum")
+    program = parse_ptx(generate_ptx(kernel.function, kernel.variables, "9.0"))
+    copies = [sum(each.opcode == "fma" for each in block.instructions) for block in program.find_kernel("sum").blocks]
+    assert max(copies) == expected
+
+
+def test_members_of_an_aligned_structure_are_loaded_together(tmp_path) -> None:
+    text = """extern "C" __global__ void sum(float *to, int n) {
+        __shared__ float4 tile[64];
+        tile[threadIdx.x] = make_float4(1, 2, 3, n);
+        __syncthreads();
+        float sum = 0;
+        for (int i = 0; i < n; ++i) sum += tile[i].x * tile[i].y + tile[i].z * tile[i].w;
+        to[threadIdx.x] = sum;
+    }"""
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("sum")
+    ptx = generate_ptx(kernel.function, kernel.variables, "9.0")
+    assert "ld.shared.v4" in ptx
+    assert "ld.shared.b32" not in ptx

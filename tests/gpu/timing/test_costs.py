@@ -1,0 +1,23 @@
+"""The order in which the assembler would issue instructions."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.timing.costs import CostTable, schedule_block
+from gpu.timing.gpus import find_gpu
+from gpu.timing.ptx.program import parse_ptx
+
+
+@pytest.mark.parametrize(("registers", "loads_first"), [(1, 10), (4, 2)])
+def test_loads_precede_their_uses_up_to_ten_registers(registers, loads_first) -> None:
+    lines = []
+    for number in range(12):
+        names = [f"%f{registers * number + part}" for part in range(registers)]
+        loaded, vector = (f"{{{', '.join(names)}}}", ".v4") if registers > 1 else (names[0], "")
+        lines += [f"ld.global{vector}.f32 {loaded}, [%rd1+{16 * number}];", f"add.f32 %f100, %f100, {names[0]};"]
+    text = "\n".join(lines)
+    kernel = parse_ptx(f".version 9.0\n.target sm_90\n.visible .entry k()\n{{\n{text}\nret;\n}}\n").find_kernel("k")
+    scheduled = schedule_block(kernel.blocks[0], CostTable(kernel, find_gpu("h200")))
+    opcodes = [each.instruction.opcode for each in scheduled]
+    assert opcodes.index("add") == loads_first
