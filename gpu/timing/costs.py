@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from gpu.base.warp import WARP
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.analysis.tiles import TILE_ADDRESS, element_of, shape_of
+from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION, get_function_cost
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
 
 ALIAS, COMPUTE, MEMORY, BARRIER, JUMP = range(5)
@@ -158,6 +159,8 @@ class CostTable:
             )
         if opcode == "cvt":
             return self._conversion_cost(instruction)
+        if opcode == LIBRARY_FUNCTION:
+            return self._library_cost(instruction)
         if type in ("f32", "f16", "b16x2", "f16x2"):
             return self._float_cost(instruction)
         if type == "f64":
@@ -245,6 +248,13 @@ class CostTable:
         if (opcode, "f32") in _SEQUENCES:
             return self._sequence_cost(opcode, "f32")
         return OperationCost(COMPUTE, FLOAT, 1, self._float, latency)
+
+    def _library_cost(self, instruction: PtxInstruction) -> OperationCost:
+        cost = get_function_cost(instruction.modifiers)
+        if instruction.type == "f64":
+            busy = cost.pipe_instructions * self._double
+            return OperationCost(COMPUTE, DOUBLE, cost.slots, busy, max(cost.latency, busy))
+        return OperationCost(COMPUTE, SPECIAL, cost.slots, cost.pipe_instructions * self._special, cost.latency)
 
     def _double_cost(self, instruction: PtxInstruction) -> OperationCost:
         opcode = instruction.opcode

@@ -134,7 +134,10 @@ class LaunchModel:
             for first, end in pairwise(self._code.first_operation)
         ]
         self._operations = np.array(
-            [count_thread_operations(block.instructions) for block in self._kernel.blocks]
+            [
+                count_thread_operations([each for each in block.instructions if not each.guard])
+                for block in self._kernel.blocks
+            ]
         ).reshape(-1, 2)
 
     def estimate_launch(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> LaunchEstimate:
@@ -303,6 +306,9 @@ class LaunchModel:
             executions = int(np.count_nonzero(visit.lanes[:warps])) * times * scale
             counts["slots"] += executions * float(self._code.slots_of_block[visit.block])
             operations += self._operations[visit.block] * float(visit.lanes[:warps].sum(dtype=np.int64)) * times * scale
+            for index, lanes in visit.guarded_lanes:
+                guarded = count_thread_operations([self._kernel.blocks[visit.block].instructions[index]])
+                operations += np.array(guarded) * float(lanes[:warps].sum(dtype=np.int64)) * times * scale
             pipes += executions * self._code.uses_of_block[visit.block]
             for request in visit.requests:
                 end = int(np.searchsorted(request.warps, warps))

@@ -107,7 +107,12 @@ def _merge_visits(steps: Sequence[Step], kernel: PtxKernel, unrolled_blocks: dic
                 for number, each in enumerate(group)
                 for instruction_index in each.instruction_indices
             )
-            merged.append(Visit(unrolled_blocks[step.block], step.lanes, requests, tuple(offsets)))
+            guarded_lanes = tuple(
+                (instruction_index + number * length, lanes)
+                for number, each in enumerate(group)
+                for instruction_index, lanes in each.guarded_lanes
+            )
+            merged.append(Visit(unrolled_blocks[step.block], step.lanes, requests, tuple(offsets), guarded_lanes))
             index += UNROLL_FACTOR
         else:
             merged.append(step)

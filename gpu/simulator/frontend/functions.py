@@ -31,6 +31,11 @@ def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cur
     this = _declare_this(scope)
     parameters, moves = _declare_parameters(scope)
     function.parameters = (*this, *parameters)
+    function.restricted = frozenset(
+        len(this) + index
+        for index, parameter in enumerate(definition.arguments)
+        if "__restrict" in parameter.type.spelling.rpartition("*")[2]
+    )
     initial = _member_initializers(expressions)
     body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
     statements = Statements(expressions).lower_block(body)

@@ -733,7 +733,10 @@ class SharedVariable:
 
 @dataclass
 class Function:
-    """A kernel or a `__device__` function. `body` is filled in after the object exists, so that calls can name it."""
+    """A kernel or a `__device__` function. `body` is filled in after the object exists, so that calls can name it.
+
+    `restricted` are the indices of its `__restrict__` parameters, which only the timing model uses.
+    """
 
     name: str
     type: Type
@@ -745,6 +748,7 @@ class Function:
     cluster: tuple[int, int, int] | None = None
     syncs_cluster: bool = False
     has_phases: bool = False
+    restricted: frozenset[int] = frozenset()
     body: Block = field(default_factory=lambda: Block(()))
 
 

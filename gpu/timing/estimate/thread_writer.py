@@ -16,6 +16,7 @@ from gpu.simulator.compiled.llvm.assembly import Assembly, UnsupportedKernel, me
 from gpu.simulator.compiled.llvm.value_writer import Value, ValueWriter
 from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS, WARPGROUP_PRODUCT
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Struct, Type, Void, leaves
+from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION, find_library_name
 
 Array = npt.NDArray[Any]
 
@@ -87,7 +88,8 @@ class ThreadWriter(ValueWriter):
                     self._store(self._declare_variable(frame, slot, type), type, self._load(name, type))
                 else:
                     parameter_type = memory_type(type) if isinstance(type, Scalar | Pointer) else "ptr"
-                    parameters.append(f"{parameter_type} {name}")
+                    attribute = "noalias " if slot in function.restricted and parameter_type == "ptr" else ""
+                    parameters.append(f"{parameter_type} {attribute}{name}")
                     asm.emit(f"store {parameter_type} {name}, ptr {self._declare_variable(frame, slot, type)}")
             self._declare_shared(frame)
             self._emit_statement(frame, function.body)
@@ -391,6 +393,19 @@ class ThreadWriter(ValueWriter):
 
     def visit_warp(self, node: ir.Warp, frame: _CallFrame) -> Value:
         return self._emit_exchange(frame, node.op, node.type, node.arguments)
+
+    def visit_intrinsic(self, node: ir.Intrinsic, frame: _CallFrame) -> Value:
+        """Write a function of NVIDIA's library as an instruction of the timing model's own."""
+        name, type = find_library_name(node.name), node.arguments[0].type
+        if not name or not isinstance(node.type, Scalar) or not isinstance(type, Scalar) or not type.is_float:
+            return super().visit_intrinsic(node, frame)
+        arguments = [(value_type(each.type), self.scalar(frame, each)) for each in node.arguments]
+        letters = {"float": "f", "double": "d", "i32": "r"}
+        constraints = ",".join([f"={letters[value_type(node.type)]}", *(letters[kind] for kind, _ in arguments)])
+        operands = ", ".join(f"${number}" for number in range(len(arguments) + 1))
+        instruction = f"{LIBRARY_FUNCTION}.{name}.f{8 * type.size} {operands};"
+        values = ", ".join(f"{kind} {value}" for kind, value in arguments)
+        return self._asm.value(f'call {value_type(node.type)} asm "{instruction}", "{constraints}"({values})')
 
     def visit_fence(self, node: ir.Fence, frame: _CallFrame) -> Value:
         if node.name.startswith("__threadfence"):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu.timing.ptx.analysis import tiles
+from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel, lay_out_variables
 
 _MAXIMUM_PREDICATED = 8
@@ -106,7 +107,10 @@ def _find_skipped_block(
         return None
     if any(instructions[-1].guard in each.written_registers for each in body):
         return None
-    if any(each.opcode in ("div", "rem", "sqrt", "rcp") and "approx" not in each.modifiers for each in body):
+    if any(
+        each.opcode in ("div", "rem", "sqrt", "rcp", LIBRARY_FUNCTION) and "approx" not in each.modifiers
+        for each in body
+    ):
         return None
     return inner
 

@@ -105,6 +105,7 @@ class _ControlFlowMachine(PtxMachine):
     """Execute only the instructions that determine control flow, and skip counting loops."""
 
     always_executed: tuple[str, ...] = ()
+    counts_guarded_lanes = False
 
     def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64], slots: Array) -> None:
         super().__init__(kernel, addresses, values=False)

@@ -21,6 +21,7 @@ from gpu.timing.ptx.operations import COMPARISONS, DTYPES, convert_value, find_o
 from gpu.timing.ptx.path import PERIOD, RepeatedIterations, SampledPath, Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel, lay_out_variables
 from gpu.timing.ptx.sampled_blocks import SPECIAL_REGISTERS, BlockMemory, GridShape, LoopState, SampledBlocks
+from gpu.timing.ptx.thread_operations import has_thread_operations
 from gpu.timing.ptx.values import parse_constant, reinterpret_value, select_lanes, widen_value
 
 Array = npt.NDArray[Any]
@@ -56,6 +57,9 @@ class PtxMachine:
 
     always_executed: tuple[str, ...] = (*MEMORY_OPCODES, "bar", "barrier")
     """Opcodes that are executed even if their values are not needed."""
+
+    counts_guarded_lanes: bool = True
+    """Whether to count the lanes of arithmetic operations with a predicate."""
 
     def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64], *, values: bool = True) -> None:
         self.kernel = kernel
@@ -182,7 +186,7 @@ class PtxMachine:
         self, run: SampledBlocks, block_number: int, mask: SampleLanes
     ) -> tuple[SampleLanes | None, SampleLanes | None]:
         """Execute a basic block; return the lanes that take its jump, and the others."""
-        run.requests = []
+        run.requests, run.guarded_lanes = [], []
         jump: tuple[SampleLanes | None, SampleLanes | None] = (mask, None)
         for code in self._code[block_number]:
             lanes = code(run, mask)
@@ -190,7 +194,13 @@ class PtxMachine:
                 jump = lanes
         indices = tuple(index for index, _ in run.requests)
         run.path.steps.append(
-            Visit(block_number, mask.lanes_per_warp, tuple(request for _, request in run.requests), indices)
+            Visit(
+                block_number,
+                mask.lanes_per_warp,
+                tuple(request for _, request in run.requests),
+                indices,
+                tuple(run.guarded_lanes),
+            )
         )
         return jump
 
@@ -377,9 +387,11 @@ class PtxMachine:
         """
         run = self._compile_unguarded(instruction, index)
         always = instruction.opcode in self.always_executed and "param" not in instruction.modifiers
-        if not (instruction.ends_block or always or self._is_required(instruction)):
-            return None
+        is_required = instruction.ends_block or always or self._is_required(instruction)
         guard, negated = instruction.guard, instruction.negated
+        is_counted = bool(guard) and self.counts_guarded_lanes and has_thread_operations(instruction)
+        if not (is_required or is_counted):
+            return None
         if instruction.ends_block:
             if not guard:
                 return lambda state, mask: (mask, None)
@@ -395,8 +407,14 @@ class PtxMachine:
         def guarded(state: SampledBlocks, mask: SampleLanes) -> None:
             holds, fails = mask.split(state.registers[guard])
             chosen = fails if negated else holds
-            if chosen is not None:
-                run(state, chosen)
+            if chosen is None:
+                chosen_lanes = np.zeros_like(mask.lanes_per_warp)
+            else:
+                chosen_lanes = chosen.lanes_per_warp
+                if is_required:
+                    run(state, chosen)
+            if is_counted:
+                state.guarded_lanes.append((index, chosen_lanes))
 
         return guarded
 

@@ -11,6 +11,8 @@ from gpu.base.errors import KernelError
 from gpu.simulator.ir.intrinsics import INTRINSICS
 from gpu.simulator.ir.operations import BINARY, UNARY, get_cast
 from gpu.simulator.types import Scalar
+from gpu.timing.ptx import library_functions
+from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION
 
 Value = Any
 Operation = Callable[..., Value]
@@ -177,6 +179,8 @@ def find_operation(opcode: str, words: tuple[str, ...]) -> Operation:
     if opcode in _MODIFIED_OPERATIONS:
         with_words = _MODIFIED_OPERATIONS[opcode]
         return lambda *values: with_words(words, *values)
+    if opcode == LIBRARY_FUNCTION:
+        return library_functions.get_function(words)
     raise KernelError(f"The timing model does not support the instruction {'.'.join((opcode, *words))}.")
 
 
@@ -197,6 +201,8 @@ def find_operand_types(opcode: str, words: tuple[str, ...], type: str, count: in
     if opcode in ("mad", "mul") and "wide" in words and count == 3:
         return [type, type, f"{type[0]}{2 * int(type[1:])}"]
     fixed_types = _FIXED_TYPES.get(opcode, ())
+    if opcode == LIBRARY_FUNCTION:
+        fixed_types = library_functions.OPERAND_TYPES.get(words[0], ())
     return [(fixed_types[index] if index < len(fixed_types) else None) or type for index in range(count)]
 
 

@@ -68,12 +68,16 @@ class Visit:
     requests : tuple of MemoryRequest
     instruction_indices : tuple of int
         For each request, the index of its instruction in the block.
+    guarded_lanes : tuple of (int, array)
+        For each arithmetic operation with a predicate, the index of its instruction in the block, and the lanes of each
+        warp for which the predicate holds: uint8.
     """
 
     block: int
     lanes: Array
     requests: tuple[MemoryRequest, ...]
     instruction_indices: tuple[int, ...]
+    guarded_lanes: tuple[tuple[int, Array], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

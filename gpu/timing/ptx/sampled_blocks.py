@@ -107,6 +107,7 @@ class SampledBlocks:
         self.registers: dict[str, Value] = {}
         self.loops: dict[NaturalLoop, LoopState] = {}
         self.requests: list[tuple[int, MemoryRequest]] = []
+        self.guarded_lanes: list[tuple[int, Array]] = []
         thread = np.tile(np.arange(lanes_per_block), len(blocks))
         self._thread = thread
         self._block = np.repeat(np.asarray(blocks, np.int64), lanes_per_block)

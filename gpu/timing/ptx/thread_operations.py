@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION, get_function_cost
 from gpu.timing.ptx.program import PtxInstruction
 
 _SIMPLE = ("add", "sub", "mul")
 _MULTIPLY_ADDS = ("fma", "mad")
+_SCALED = ("sin", "cos", "div")
+"""Approximate instructions that become a product and a special function."""
 # Operations of the machine code for instructions that become several, as ptxas generates it for capability 8.6.
 _SEQUENCES = {("div", "f32"): 10.0, ("sqrt", "f32"): 6.0, ("rcp", "f32"): 5.0, ("div", "f64"): 15.0,
               ("sqrt", "f64"): 13.0, ("rcp", "f64"): 10.0}  # fmt: skip
+_FLOAT32_OF_DIVISION = 2.0
+"""Float32 operations of a float64 division, which tests its result with one multiply-add."""
 
 
 class ThreadOperations(NamedTuple):
@@ -27,15 +32,24 @@ def count_thread_operations(instructions: Sequence[PtxInstruction]) -> ThreadOpe
     for instruction in instructions:
         if instruction.type in counts:
             counts[instruction.type] += _count_operations(instruction)
+        if (instruction.opcode, instruction.type) == ("div", "f64"):
+            counts["f32"] += _FLOAT32_OF_DIVISION
     return ThreadOperations(counts["f32"], counts["f64"])
+
+
+def has_thread_operations(instruction: PtxInstruction) -> bool:
+    """Return whether an instruction counts as an operation."""
+    return any(count_thread_operations([instruction]))
 
 
 def _count_operations(instruction: PtxInstruction) -> float:
     opcode = instruction.opcode
     if opcode in _SIMPLE:
         return 1.0
+    if opcode == LIBRARY_FUNCTION:
+        return get_function_cost(instruction.modifiers).operations
     if opcode in _MULTIPLY_ADDS:
         return 2.0
     if "approx" in instruction.modifiers:
-        return 0.0
+        return 1.0 if opcode in _SCALED else 0.0
     return _SEQUENCES.get((opcode, instruction.type), 0.0)

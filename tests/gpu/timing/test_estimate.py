@@ -9,9 +9,14 @@ from gpu.base.errors import CompileError
 from gpu.devices.probe import find_nvcc
 from gpu.patterns import find_pattern
 from gpu.run.modeling.timing_model import model_kernel, model_pattern
+from gpu.simulator.ir.forms import Missing
+from gpu.simulator.ir.intrinsics import INTRINSICS
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing import compiler
 from gpu.timing.estimate.compiler import estimate_registers, generate_ptx
+from gpu.timing.gpus import find_gpu
+from gpu.timing.kernels import compile_modeled_file
+from gpu.timing.ptx.library_functions import find_library_name
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.program import parse_ptx
@@ -112,7 +117,8 @@ def test_bulk_tensor_copies_are_estimated_as_the_compiled_ones(sizes, sectors, w
 
 def test_what_cannot_be_estimated_is_said(tmp_path, without_nvcc) -> None:
     path = tmp_path / "k.cu"
-    text = "__global__ void k(float *x) { x[0] = tgammaf(x[0]); }"
+    text = """__device__ int product(int n) { return n < 2 ? 1 : n * product(n - 1); }
+        __global__ void k(float *x) { x[0] = product(x[0]); }"""
     with pytest.raises(CompileError, match="k cannot be estimated without nvcc"):
         model_kernel(path, text, "k", 1, 32, ["zeros:4"], "h200")
 
@@ -226,3 +232,72 @@ def test_members_of_an_aligned_structure_are_loaded_together(tmp_path) -> None:
     ptx = generate_ptx(kernel.function, kernel.variables, "9.0")
     assert "ld.shared.v4" in ptx
     assert "ld.shared.b32" not in ptx
+
+
+LIBRARY = """extern "C" __global__ void k(const TYPE *from, TYPE *to) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    TYPE x = from[i];
+    if (acos(x) > (TYPE)1.5) x = FUNCTION(x);
+    to[i] = x;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("type", "function", "operations", "acos_operations"),
+    [("float", "tanh", 15, 25), ("float", "erff", 16, 25), ("double", "exp", 29, 35), ("double", "expm1", 34, 35)],
+)
+def test_library_functions_are_estimated_and_branches_know_their_results(
+    tmp_path, without_nvcc, type, function, operations, acos_operations
+) -> None:
+    """acos(0) is above 1.5 and acos(0.5) is not; the counts are those of nvcc's code."""
+    text = LIBRARY.replace("TYPE", type).replace("FUNCTION", function)
+    size = 4 if type == "float" else 8
+    for value, expected in ((0.0, acos_operations + operations), (0.5, acos_operations)):
+        array = np.full(64, value, f"f{size}")
+        module = SimulatedModule(text, tmp_path / "k.cu", {})
+        file = compile_modeled_file(text, find_gpu("rtx-3080"), {}, (), "k.cu", module)
+        estimate = file.estimate_launch(
+            "k", GridShape((2, 1, 1), (32, 1, 1)), [array.view(np.uint8), np.zeros(64 * size, np.uint8)]
+        )
+        counts = estimate.float32_operations, estimate.float64_operations
+        assert counts == ((64 * expected, 0) if type == "float" else (0, 64 * expected))
+
+
+def test_every_function_of_nvidia_library_can_be_estimated() -> None:
+    """No row may refuse an estimate: its form for GPUs, or its counts, must be known."""
+    for name, row in INTRINSICS.items():
+        is_missing = isinstance(row.nvptx, Missing)
+        assert not is_missing or find_library_name(name), name
+    assert not find_library_name("__expf")
+    assert find_library_name("erff") == find_library_name("erf") == "erf"
+
+
+@pytest.mark.parametrize(("qualifier", "loads"), [("", 2), ("__restrict__", 1)])
+def test_stores_through_restricted_pointers_do_not_repeat_loads(tmp_path, qualifier, loads) -> None:
+    text = f"""extern "C" __global__ void twice(const float *{qualifier} from, float *{qualifier} to, int n) {{
+        to[threadIdx.x] = from[0] * n;
+        to[threadIdx.x + n] = from[0] + n;
+    }}"""
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("twice")
+    assert generate_ptx(kernel.function, kernel.variables, "9.0").count("ld.global") == loads
+
+
+def test_operations_count_only_for_lanes_whose_predicate_holds(tmp_path, without_nvcc) -> None:
+    """A short branch is predicated, and profilers count the lanes that execute it: here 5 of 32, in four blocks."""
+    text = """extern "C" __global__ void add(float *to, float x) {
+        float sum = to[threadIdx.x];
+        if (threadIdx.x < 5) sum = sum * x + to[threadIdx.x + 32];
+        to[threadIdx.x] = sum;
+    }"""
+    run = model_kernel(tmp_path / "k.cu", text, "add", 4, 32, ["zeros:64", 2.0], "rtx-3080")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert estimate.float32_operations == 4 * 5 * 2
+
+
+def test_a_float64_division_has_a_float32_test(tmp_path, without_nvcc) -> None:
+    text = 'extern "C" __global__ void k(double *to, double x) { to[threadIdx.x] = x / to[threadIdx.x]; }'
+    run = model_kernel(tmp_path / "k.cu", text, "k", 1, 32, ["zeros:64", 2.0], "rtx-3080")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert (estimate.float32_operations, estimate.float64_operations) == (2 * 32, 15 * 32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
+from gpu.timing.ptx.thread_operations import has_thread_operations
 
 _SPACES = ("global", "shared", "local", "const")
 MEMORY_OPCODES = ("ld", "ldu", "st", "atom", "red", "tex", "cp", "ldmatrix")
@@ -108,11 +109,11 @@ def _compute_backward_slice(
 
 
 def _find_control_registers(instruction: PtxInstruction) -> tuple[str, ...]:
-    """Return the registers of an instruction that determine control flow or its addresses."""
+    """Return the registers of an instruction that determine control flow, its addresses, or which lanes it counts."""
     if instruction.ends_block or instruction.opcode in _CONTROL_OPCODES:
         return instruction.read_registers
     if instruction.opcode not in MEMORY_OPCODES or "param" in instruction.modifiers:
-        return ()
+        return (instruction.guard,) if instruction.guard and has_thread_operations(instruction) else ()
     if instruction.opcode == "cp":
         return instruction.read_registers
     addressed = [
