@@ -13,6 +13,7 @@ from pathlib import Path
 from gpu.base.errors import LockstepError
 from gpu.base.paths import DOCS
 from tools.public_benchmark import tables
+from tools.public_benchmark.build_commands import read_build_commands
 from tools.public_benchmark.profile import MeasuredLaunch, is_tuned, read_profile
 from tools.public_benchmark.runs import ComparedLaunch, compare_program, read_results
 
@@ -62,6 +63,8 @@ def _compare_programs(
     programs: dict[str, list[MeasuredLaunch]], options: argparse.Namespace
 ) -> dict[str, list[ComparedLaunch]]:
     deadline = time.monotonic() + 60 * options.minutes
+    build_file = options.profile.with_name("compile_commands.json")
+    recipes = read_build_commands(build_file) if build_file.is_file() else {}
 
     def compare(name: str) -> list[ComparedLaunch] | None:
         kept = options.kept / f"{name}.json"
@@ -70,7 +73,7 @@ def _compare_programs(
         if time.monotonic() > deadline or (options.tuned and not is_tuned(name)):
             return None
         launches = compare_program(
-            options.hecbench, programs[name], _GPU, _CLOCK_GHZ, options.kept, options.limit
+            options.hecbench, programs[name], recipes, _GPU, _CLOCK_GHZ, options.kept, options.limit
         )  # fmt: skip
         modeled = sum(launch.ratio is not None for launch in launches)
         print(f"{name}: {modeled} of {len(launches)} launches modeled", flush=True)

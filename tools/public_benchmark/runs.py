@@ -8,15 +8,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpu.base.paths import ROOT
-from tools.program_check import read_hecbench_recipe
+from tools.program_check import Recipe, read_hecbench_recipe
 from tools.public_benchmark.profile import MeasuredLaunch
 
+_OUTPUT_BYTES = 2000
+"""The most bytes of a program's output from which its last line is shown."""
 _CLOCK_FACTOR = 4
 """Limit by the clock, as a multiple of the limit of computing time."""
 
@@ -43,7 +45,13 @@ class ComparedLaunch:
 
 
 def compare_program(
-    hecbench: Path, launches: Sequence[MeasuredLaunch], gpu: str, clock_ghz: float, kept: Path, limit_s: int
+    hecbench: Path,
+    launches: Sequence[MeasuredLaunch],
+    recipes: Mapping[str, Recipe],
+    gpu: str,
+    clock_ghz: float,
+    kept: Path,
+    limit_s: int,
 ) -> list[ComparedLaunch]:
     """Run a program unless its results are kept; return its launches with the model's figures.
 
@@ -53,6 +61,8 @@ def compare_program(
         A clone of HeCBench; nothing is written there.
     launches : sequence of MeasuredLaunch
         The launches of one program.
+    recipes : mapping of str to Recipe
+        How to build programs, by name; others are built as their makefiles say.
     gpu : str
     clock_ghz : float
         The clock of the measurement.
@@ -64,7 +74,7 @@ def compare_program(
     target = kept / f"{launches[0].program}.json"
     if not target.is_file():
         begin = time.monotonic()
-        results, reason = _run_program(hecbench, launches, gpu, clock_ghz, limit_s)
+        results, reason = _run_program(hecbench, launches, recipes, gpu, clock_ghz, limit_s)
         data = {"launches": results, "reason": reason, "seconds": round(time.monotonic() - begin, 1)}
         kept.mkdir(parents=True, exist_ok=True)
         new = target.with_suffix(".new")
@@ -82,13 +92,20 @@ def read_results(launches: Sequence[MeasuredLaunch], target: Path) -> list[Compa
 
 
 def _run_program(
-    hecbench: Path, launches: Sequence[MeasuredLaunch], gpu: str, clock_ghz: float, limit_s: int
+    hecbench: Path,
+    launches: Sequence[MeasuredLaunch],
+    recipes: Mapping[str, Recipe],
+    gpu: str,
+    clock_ghz: float,
+    limit_s: int,
 ) -> tuple[dict[str, Any], str]:
     """Run a program; return the results by key, and why other launches have none."""
     folder = hecbench / "src" / launches[0].program
     if not folder.is_dir():
         return {}, "there is no such program"
-    recipe = read_hecbench_recipe(folder) if (folder / "Makefile").is_file() else None
+    recipe = recipes.get(folder.name)
+    if recipe is None and (folder / "Makefile").is_file():
+        recipe = read_hecbench_recipe(folder)
     if recipe is None:
         return {}, "its makefile uses variables for its source files"
     options = [(recipe.options[index], recipe.options[index + 1]) for index in range(0, len(recipe.options), 2)]
@@ -105,7 +122,7 @@ def _run_program(
             }),
             "utf-8",
         )  # fmt: skip
-        reason = _run_child(request, limit_s)
+        reason = _run_child(request, limit_s, Path(scratch) / "output")
         lines = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
     return {line.pop("key"): line for line in lines}, reason
 
@@ -115,15 +132,16 @@ def _split_define(text: str) -> tuple[str, str]:
     return name, value if equals else "1"
 
 
-def _run_child(request: Path, limit_s: int) -> str:
-    """Run the child process; return why launches may be missing from its results."""
+def _run_child(request: Path, limit_s: int, output: Path) -> str:
+    """Run the child process, which prints to a file; return why launches may be missing from its results."""
     command = [sys.executable, "-m", "tools.public_benchmark.program", str(request)]
     try:
-        process = subprocess.run(
-            ["/bin/sh", "-c", f'ulimit -t {limit_s}; exec "$@"', "sh", *command],
-            cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            timeout=_CLOCK_FACTOR * limit_s, check=False,
-        )  # fmt: skip
+        with output.open("wb") as printed:
+            process = subprocess.run(
+                ["/bin/sh", "-c", f'ulimit -t {limit_s}; exec "$@"', "sh", *command],
+                cwd=ROOT, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE,
+                timeout=_CLOCK_FACTOR * limit_s, check=False,
+            )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"not launched within {_CLOCK_FACTOR * limit_s} s by the clock"
     if process.returncode in (-24, -9):
@@ -134,4 +152,12 @@ def _run_child(request: Path, limit_s: int) -> str:
         return re.sub(r"/\S*/", "", messages[0])
     if process.returncode < 0:
         return f"the program crashes: signal {-process.returncode}"
-    return f"not launched; the program ends with {process.returncode}"
+    last_line = next((line.strip() for line in reversed([*_read_end(output), *errors]) if line.strip()), "")
+    return f"not launched; the program ends with {process.returncode}" + (f": {last_line}" if last_line else "")
+
+
+def _read_end(output: Path) -> list[str]:
+    """Return the last lines of a file."""
+    with output.open("rb") as file:
+        file.seek(max(0, output.stat().st_size - _OUTPUT_BYTES))
+        return file.read().decode(errors="replace").splitlines()

@@ -10,6 +10,7 @@ import pytest
 from tests import needs
 from tools.public_benchmark import __main__ as command
 from tools.public_benchmark import tables
+from tools.public_benchmark.build_commands import read_build_commands
 from tools.public_benchmark.profile import MeasuredLaunch, format_kernel_name, is_tuned, read_profile
 from tools.public_benchmark.runs import ComparedLaunch
 
@@ -101,6 +102,43 @@ def test_programs_are_modeled_until_their_last_measured_launch_and_results_are_k
     assert "Programs compared: 2 of 2" in page
     assert command.main(options) == 0  # nothing runs again
     assert capsys.readouterr().out == ""
+
+
+@needs.cplusplus
+def test_programs_are_built_as_for_the_measurement(tmp_path, capsys) -> None:
+    """The makefile has variables, the commands beside the measurements have files and macros."""
+    hecbench(tmp_path, "scale-cuda")
+    folder = tmp_path / "src" / "scale-cuda"
+    (folder / "Makefile").write_text("source = $(FILES)\n")
+    (folder / "main.cu").write_text(
+        PROGRAM.replace("T(2)", "T(FACTOR)").replace("#include", '#include "k.h"\n#include', 1)
+    )
+    (folder / "inc").mkdir()
+    (folder / "inc" / "k.h").write_text("")
+    command_line = "clang++ -I/old/src/scale-cuda -I/old/src/scale-cuda/inc -DFACTOR=3 -DNDEBUG -x cuda -c main.cu"
+    entry = {"output": "CMakeFiles/scale-cuda.dir/main.cu.o", "file": "/old/src/scale-cuda/main.cu"}
+    build_file = tmp_path / "compile_commands.json"
+    build_file.write_text(json.dumps([{**entry, "command": command_line}]))
+    (tmp_path / "p.csv").write_text(HEADER + row("scale-cuda", "void scale<float>(T1 *, int)", 256))
+    options = ["--hecbench", str(tmp_path), "--profile", str(tmp_path / "p.csv"), "--kept", str(tmp_path / "kept")]
+    options += ["--page", str(tmp_path / "page.md")]
+    assert command.main(options) == 0
+    assert "scale-cuda: 1 of 1 launches modeled" in capsys.readouterr().out
+    assert read_build_commands(build_file)["scale-cuda"].options == ("-I", "inc", "-D", "FACTOR=3")
+    build_file.write_text('[{"output": 1}]')
+    assert command.main([*options[:-1], str(tmp_path / "page.md")]) == 2
+    assert "does not contain build commands" in capsys.readouterr().err
+
+
+@needs.cplusplus
+def test_the_last_line_of_a_program_tells_why_it_launched_nothing(tmp_path) -> None:
+    hecbench(tmp_path, "scale-cuda")
+    program = '#include <cstdio>\nint main() { puts("Cannot open graph.txt"); return 1; }\n'
+    (tmp_path / "src" / "scale-cuda" / "main.cu").write_text(program)
+    (tmp_path / "p.csv").write_text(HEADER + row("scale-cuda", "void scale<float>(T1 *, int)", 256))
+    options = ["--hecbench", str(tmp_path), "--profile", str(tmp_path / "p.csv"), "--kept", str(tmp_path / "kept")]
+    assert command.main([*options, "--page", str(tmp_path / "page.md")]) == 0
+    assert "the program ends with 1: Cannot open graph.txt" in (tmp_path / "page.md").read_text()
 
 
 def compared(program: str, measured_us: float, **result: object) -> ComparedLaunch:
