@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +13,7 @@ from gpu.base.errors import LockstepError
 from gpu.base.paths import DOCS
 from tools.public_benchmark import tables
 from tools.public_benchmark.build_commands import read_build_commands
-from tools.public_benchmark.profile import MeasuredLaunch, is_tuned, read_profile
+from tools.public_benchmark.profile import MeasuredLaunch, group_programs, is_tuned, read_profile
 from tools.public_benchmark.runs import ComparedLaunch, compare_program, read_results
 
 _GPU, _CLOCK_GHZ = "rtx-3080", 1.44
@@ -42,21 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", metavar="FILE", type=Path, default=DOCS / "timing-model-public.md", help="page")
     options = parser.parse_args(arguments)
     try:
-        programs = _group_programs(read_profile(options.profile))
+        programs = group_programs(read_profile(options.profile))
         compared = _compare_programs(programs, options)
     except LockstepError as error:
         print(error.message, error.advice, file=sys.stderr)
         return 2
     options.page.write_text(tables.format_page(compared, len(programs)), "utf-8")
     return 0
-
-
-def _group_programs(launches: Sequence[MeasuredLaunch]) -> dict[str, list[MeasuredLaunch]]:
-    """Return the launches by program, those of the shortest measured time first."""
-    programs: dict[str, list[MeasuredLaunch]] = defaultdict(list)
-    for launch in launches:
-        programs[launch.program].append(launch)
-    return dict(sorted(programs.items(), key=lambda item: sum(launch.time_us for launch in item[1])))
 
 
 def _compare_programs(

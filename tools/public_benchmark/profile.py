@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,6 +87,14 @@ def read_profile(path: Path) -> list[MeasuredLaunch]:
     if not launches:
         raise InputError(f"{path} does not contain profiled launches of CUDA programs.")
     return list(launches.values())
+
+
+def group_programs(launches: Sequence[MeasuredLaunch]) -> dict[str, list[MeasuredLaunch]]:
+    """Return the launches by program, those of the shortest measured time first."""
+    programs: dict[str, list[MeasuredLaunch]] = defaultdict(list)
+    for launch in launches:
+        programs[launch.program].append(launch)
+    return dict(sorted(programs.items(), key=lambda item: sum(launch.time_us for launch in item[1])))
 
 
 def _iterate_launches(reader: csv.DictReader[str]) -> Iterator[MeasuredLaunch]:
