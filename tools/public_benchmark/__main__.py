@@ -13,23 +13,26 @@ from gpu.base.errors import LockstepError
 from gpu.base.paths import DOCS
 from tools.public_benchmark import tables
 from tools.public_benchmark.build_commands import read_build_commands
+from tools.public_benchmark.measurements import MEASUREMENTS
 from tools.public_benchmark.profile import MeasuredLaunch, group_programs, is_tuned, read_profile
 from tools.public_benchmark.runs import ComparedLaunch, compare_program, read_results
 
-_GPU, _CLOCK_GHZ = "rtx-3080", 1.44
-"""The measured GPU, and the base clock to which Nsight Compute locks it: the fastest kernel of the data reaches 98 % of
-the peak at this clock."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the programs without kept results, and write the page; return 2 if that is impossible."""
+    """Run the programs without kept results, and write the GPU's section; return 2 if that is impossible."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.public_benchmark",
-        description="Models HeCBench's kernels, and compares their times with those that gpuFLOPBench measured.",
+        description="Models HeCBench's kernels, and compares their times with measured ones.",
     )
     parser.add_argument("--hecbench", metavar="DIR", type=Path, required=True, help="folder that contains src/")
     parser.add_argument(
         "--profile", metavar="CSV", type=Path, required=True, help="gpuFLOPBench's cuda-profiling/profiling-data.csv"
+    )
+    parser.add_argument(
+        "--build", metavar="JSON", type=Path, help="CMake's commands (default: compile_commands.json beside --profile)"
+    )
+    parser.add_argument(
+        "--gpu", choices=tuple(MEASUREMENTS), default="rtx-3080", help="measured GPU (default: %(default)s)"
     )
     parser.add_argument("--kept", metavar="DIR", type=Path, required=True, help="folder of results, to continue")
     parser.add_argument(
@@ -46,7 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LockstepError as error:
         print(error.message, error.advice, file=sys.stderr)
         return 2
-    options.page.write_text(tables.format_page(compared, len(programs)), "utf-8")
+    measurement = MEASUREMENTS[options.gpu]
+    tables.write_section(
+        options.page, measurement.description.name, tables.format_section(compared, len(programs), measurement)
+    )
     return 0
 
 
@@ -54,7 +60,8 @@ def _compare_programs(
     programs: dict[str, list[MeasuredLaunch]], options: argparse.Namespace
 ) -> dict[str, list[ComparedLaunch]]:
     deadline = time.monotonic() + 60 * options.minutes
-    build_file = options.profile.with_name("compile_commands.json")
+    build_file = options.build or options.profile.with_name("compile_commands.json")
+    measurement = MEASUREMENTS[options.gpu]
     recipes = read_build_commands(build_file) if build_file.is_file() else {}
 
     def compare(name: str) -> list[ComparedLaunch] | None:
@@ -64,7 +71,8 @@ def _compare_programs(
         if time.monotonic() > deadline or (options.tuned and not is_tuned(name)):
             return None
         launches = compare_program(
-            options.hecbench, programs[name], recipes, _GPU, _CLOCK_GHZ, options.kept, options.limit
+            options.hecbench, programs[name], recipes, measurement.gpu, measurement.clock_ghz, options.kept,
+            options.limit,
         )  # fmt: skip
         modeled = sum(launch.ratio is not None for launch in launches)
         print(f"{name}: {modeled} of {len(launches)} launches modeled", flush=True)

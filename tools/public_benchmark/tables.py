@@ -1,30 +1,50 @@
-"""The page of the comparison: errors of both halves of the programs, every miss, and what was not modeled."""
+"""The page of the comparison, a section for each GPU: errors of both halves, every miss, and what was not modeled."""
 
 from __future__ import annotations
 
 import datetime
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from tools.public_benchmark.measurements import Measurement
 from tools.public_benchmark.profile import is_tuned
 from tools.public_benchmark.runs import ComparedLaunch
 
-_ADDRESSES = (
-    "https://github.com/Scientific-Computing-Lab/gpuFLOPBench",
-    "https://github.com/zjin-lcf/HeCBench",
-)
 _OPERATIONS_TOLERANCE, _DRAM_TOLERANCE, _MISS = 0.01, 0.15, 1.5
-_PEAKS = (25_070.0, 391.7)
-"""Float32 and float64 GFLOP/s of an RTX 3080 at its base clock."""
-_DRAM_GB_S = 760.3
 _LETTERS = 100
+_SECTION = re.compile(r"^## ", re.MULTILINE)
 
 
-def format_page(programs: Mapping[str, Sequence[ComparedLaunch]], program_count: int) -> str:
-    """Return the page's text.
+_INTRODUCTION = """\
+# Timing model on public programs
+
+`python -m tools.public_benchmark` writes a section of this page. It compares the timing model with measured times of
+[HeCBench](https://github.com/zjin-lcf/HeCBench)'s programs. Each program runs on the simulator with the measured
+arguments, without nvcc. The timing model predicts the first launch of each measured kernel, grid and block. Long
+launches do not run, so that later ones may read memory that was not written. The hash of a program's name assigns it to
+a half: the model was improved with the half *looked at*, and not with the other half. Archives with input data have to
+be unpacked first, as the programs' makefiles do.
+"""
+
+
+def write_section(page: Path, title: str, body: str) -> None:
+    """Write a GPU's section, and keep the page's other sections."""
+    text = page.read_text("utf-8") if page.is_file() else ""
+    sections = {part.partition("\n")[0]: part.partition("\n")[2].strip("\n") for part in _SECTION.split(text)[1:]}
+    sections[title] = body.strip("\n")
+    parts = (f"\n## {name}\n\n{content}\n" for name, content in sections.items())
+    page.write_text("".join((_INTRODUCTION, *parts)), "utf-8")
+
+
+def format_section(
+    programs: Mapping[str, Sequence[ComparedLaunch]], program_count: int, measurement: Measurement
+) -> str:
+    """Return the text of a GPU's section.
 
     Parameters
     ----------
@@ -32,8 +52,11 @@ def format_page(programs: Mapping[str, Sequence[ComparedLaunch]], program_count:
         The launches of the programs that were run, by the program's name.
     program_count : int
         The number of programs with measurements.
+    measurement : Measurement
     """
-    lines = _introduction(len(programs), program_count)
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    lines = [f"Date: {day}. Programs compared: {len(programs)} of {program_count}, by ascending measured time.", ""]
+    lines += [measurement.note, ""]
     halves = {
         title: [launch for name, each in programs.items() if is_tuned(name) == tuned for launch in each]
         for title, tuned in (("looked at", True), ("not looked at", False))
@@ -43,36 +66,16 @@ def format_page(programs: Mapping[str, Sequence[ComparedLaunch]], program_count:
     lines += [_format_times(title, launches) for title, launches in halves.items()]
     lines += ["", "| half | float32 operations | float64 operations | DRAM bytes | roofline class |"]
     lines += ["| --- | --: | --: | --: | --: |"]
-    lines += [_format_counts(title, launches) for title, launches in halves.items()]
-    lines += ["", *_COUNTS_NOTE, "", "## Misses", "", f"Launches whose time is off by more than {_MISS}x.", ""]
+    lines += [_format_counts(title, launches, measurement) for title, launches in halves.items()]
+    lines += ["", *_COUNTS_NOTE, "", "### Misses", "", f"Launches whose time is off by more than {_MISS}x.", ""]
     lines += ["| program | kernel, grid, block | half | measured us | modeled us | ratio | limit |"]
     lines += ["| --- | --- | --- | --: | --: | --: | --- |"]
     for title, launches in halves.items():
         lines += _format_misses(title, launches)
-    lines += ["", "## Not modeled", "", "| half | launches | reason |", "| --- | --: | --- |"]
+    lines += ["", "### Not modeled", "", "| half | launches | reason |", "| --- | --: | --- |"]
     for title, launches in halves.items():
         lines += _format_refusals(title, launches)
     return "\n".join(lines) + "\n"
-
-
-def _introduction(compared: int, program_count: int) -> list[str]:
-    day = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return [
-        "# Timing model on public programs",
-        "",
-        "`python -m tools.public_benchmark` writes this page. It compares the timing model with times that others",
-        f"measured: [gpuFLOPBench]({_ADDRESSES[0]}) profiled [HeCBench]({_ADDRESSES[1]})'s programs on an",
-        "RTX 3080, with Nsight Compute. Each program runs on the simulator with the measured arguments, without nvcc.",
-        "The timing model predicts the first launch of each measured kernel, grid and block. Long launches do not run,",
-        "so that later ones may read memory that was not written. The hash of a program's name assigns it to a half:",
-        "the model was improved with the half *looked at*, and not with the other half.",
-        "",
-        f"Date: {day}. Programs compared: {compared} of {program_count}, those with the shortest measured times first.",
-        "",
-        "The profiler locks the GPU to its base clock, 1.44 GHz, and empties the caches. Its times exclude the gaps",
-        "between kernels: an empty kernel takes 1.7 us, to which the model's launch time was set.",
-        "",
-    ]
 
 
 _COUNTS_NOTE = [
@@ -114,7 +117,7 @@ def _compute_ranks(values: Sequence[float]) -> list[float]:
     return [float((array < value).sum() + ((array == value).sum() - 1) / 2) for value in array]
 
 
-def _format_counts(title: str, launches: Sequence[ComparedLaunch]) -> str:
+def _format_counts(title: str, launches: Sequence[ComparedLaunch], measurement: Measurement) -> str:
     modeled = [launch for launch, _ in _modeled(launches)]
     cells = [
         _format_share([
@@ -129,7 +132,7 @@ def _format_counts(title: str, launches: Sequence[ComparedLaunch]) -> str:
             for launch in modeled
         ])
     )  # fmt: skip
-    cells.append(_format_share([_is_class_right(launch) for launch in modeled]))
+    cells.append(_format_share([_is_class_right(launch, measurement) for launch in modeled]))
     return f"| {title} | {' | '.join(cells)} |"
 
 
@@ -137,19 +140,11 @@ def _format_share(right: Sequence[bool]) -> str:
     return f"{sum(right) / len(right):.0%} of {len(right)}" if right else ""
 
 
-def _is_class_right(launch: ComparedLaunch) -> bool:
+def _is_class_right(launch: ComparedLaunch, measurement: Measurement) -> bool:
     measured, result = launch.measured, launch.result
-    return is_compute_bound(
+    return measurement.is_compute_bound(
         measured.float32_operations, measured.float64_operations, measured.dram_bytes
-    ) == is_compute_bound(result["float32_operations"], result["float64_operations"], result["dram_bytes"])
-
-
-def is_compute_bound(float32_operations: float, float64_operations: float, dram_bytes: float) -> bool:
-    """Return whether operations per byte exceed the ratio of an RTX 3080's peak rates."""
-    return any(
-        operations * _DRAM_GB_S > peak * dram_bytes
-        for operations, peak in zip((float32_operations, float64_operations), _PEAKS, strict=True)
-    )
+    ) == measurement.is_compute_bound(result["float32_operations"], result["float64_operations"], result["dram_bytes"])
 
 
 def _format_misses(title: str, launches: Sequence[ComparedLaunch]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from tests import needs
 from tools.public_benchmark import __main__ as command
 from tools.public_benchmark import tables
 from tools.public_benchmark.build_commands import read_build_commands
+from tools.public_benchmark.measurements import MEASUREMENTS
 from tools.public_benchmark.profile import MeasuredLaunch, format_kernel_name, is_tuned, read_profile
 from tools.public_benchmark.runs import ComparedLaunch
 
@@ -155,7 +156,7 @@ def test_the_page_has_both_halves_each_miss_and_each_refusal() -> None:
         tuned[1]: [compared(tuned[1], 20.0, refusal="it has | and <T>")],
         other[0]: [compared(other[0], 10.0, time_us=5.0), compared(other[0], 20.0, time_us=20.0, dram_bytes=2000.0)],
     }
-    page = tables.format_page(programs, 385)
+    page = tables.format_section(programs, 385, MEASUREMENTS["rtx-3080"])
     assert "| looked at | 2 | 3 | 2 | 155% | 155% | 50% | 50% | nan |" in page
     assert "| not looked at | 1 | 2 | 2 | 25% | 25% | 50% | 100% | 1.000 |" in page
     assert "| not looked at | 100% of 2 |  | 50% of 2 | 100% of 2 |" in page
@@ -171,6 +172,19 @@ def test_ranks_of_ties_are_their_mean() -> None:
 
 
 def test_a_launch_is_compute_bound_from_the_ratio_of_the_peaks() -> None:
-    assert not tables.is_compute_bound(32.0, 0.0, 1.0)
-    assert tables.is_compute_bound(34.0, 0.0, 1.0)
-    assert tables.is_compute_bound(0.0, 0.6, 1.0)
+    """25.07 TFLOP/s and 760 GB/s of an RTX 3080 at 1.44 GHz; 66.9 TFLOP/s and 4.8 TB/s of an H200."""
+    for gpu, below, above, double in (("rtx-3080", 32.0, 34.0, 0.6), ("h200", 13.5, 14.5, 7.1)):
+        measurement = MEASUREMENTS[gpu]
+        assert not measurement.is_compute_bound(below, 0.0, 1.0)
+        assert measurement.is_compute_bound(above, 0.0, 1.0)
+        assert measurement.is_compute_bound(0.0, double, 1.0)
+
+
+def test_a_section_replaces_only_its_own(tmp_path) -> None:
+    page = tmp_path / "page.md"
+    tables.write_section(page, "NVIDIA H200", "first\n\n### Misses\n")
+    tables.write_section(page, "NVIDIA GeForce RTX 3080", "second")
+    tables.write_section(page, "NVIDIA H200", "third")
+    text = page.read_text()
+    assert text.startswith("# Timing model on public programs\n")
+    assert text.endswith("\n## NVIDIA H200\n\nthird\n\n## NVIDIA GeForce RTX 3080\n\nsecond\n")

@@ -1,0 +1,64 @@
+"""The measured GPUs: what their page says, and the rates that separate memory bound from compute bound launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu.timing.gpus import GpuDescription, find_gpu
+
+GPUFLOPBENCH = "https://github.com/Scientific-Computing-Lab/gpuFLOPBench"
+
+_BY_OTHERS = f"""\
+[gpuFLOPBench]({GPUFLOPBENCH}) measured these launches with
+Nsight Compute, which locks the GPU to its base clock, 1.44 GHz, and empties the caches. Its times exclude the gaps
+between kernels: an empty kernel takes 1.7 us, to which the model's launch time was set."""
+_BY_US = f"""\
+We measured these launches with `python -m tools.public_benchmark.measure`: the programs and arguments of
+[gpuFLOPBench]({GPUFLOPBENCH}), built by nvcc, with Nsight
+Compute, free clocks and empty caches. The model's launch time is that of the RTX 3080's measurement."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """How programs were measured on a GPU.
+
+    Parameters
+    ----------
+    gpu : str
+        The key of the GPU's description.
+    clock_ghz : float
+        The clock of the measurement.
+    dram_gb_s : float
+        The rate of DRAM in the GPU's data sheet.
+    note : str
+        How it was measured, for the page.
+    """
+
+    gpu: str
+    clock_ghz: float
+    dram_gb_s: float
+    note: str
+
+    @property
+    def description(self) -> GpuDescription:
+        """The description of the GPU, at its usual clock."""
+        return find_gpu(self.gpu)
+
+    def is_compute_bound(self, float32_operations: float, float64_operations: float, dram_bytes: float) -> bool:
+        """Return whether operations per byte exceed the ratio of the peak rates, for float32 or float64."""
+        gpu = self.description
+        return any(
+            operations * self.dram_gb_s > 2 * lanes * gpu.multiprocessors * self.clock_ghz * dram_bytes
+            for operations, lanes in ((float32_operations, gpu.float_lanes), (float64_operations, gpu.double_lanes))
+        )
+
+
+MEASUREMENTS: Mapping[str, Measurement] = {
+    each.gpu: each
+    for each in (
+        Measurement("rtx-3080", 1.44, 760.3, _BY_OTHERS),
+        Measurement("h200", 1.98, 4800.0, _BY_US),
+    )
+}
+"""By the key of the GPU. At 1.44 GHz, the fastest kernel of the RTX 3080's data reaches 98 % of the peak."""
