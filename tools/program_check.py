@@ -32,6 +32,7 @@ from typing import Any
 from gpu.base.paths import DOCS, ROOT
 from tools.public_programs import cuda_samples, lowered_kernels
 from tools.public_programs.lowered_kernels import CheckedFile
+from tools.public_programs.recipes import read_hecbench_recipe
 
 PAGE = DOCS / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
@@ -222,34 +223,6 @@ def _is_not_file_name(word: str) -> bool:
     """Return whether an argument is not a file name."""
     is_number = re.fullmatch(r"-?\d+(\.\d*)?(e-?\d+)?", word) is not None
     return is_number or not ("/" in word or "." in word)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to build and run a program, from its makefile.
-
-    Parameters
-    ----------
-    files, arguments, options : tuple of str
-        Sources, arguments of the program, and the compiler's options -I and -D.
-    """
-
-    files: tuple[str, ...]
-    arguments: tuple[str, ...]
-    options: tuple[str, ...]
-
-
-def read_hecbench_recipe(folder: Path) -> Recipe | None:
-    """Return how to build and run a program; None if its makefile uses variables for it."""
-    text = (folder / "Makefile").read_text("utf-8", "replace").replace("\\\n", " ")
-    files = [word for line in re.findall(r"^(?:\w+_)?source\s*=\s*(.+)$", text, re.MULTILINE) for word in line.split()]
-    command = re.search(r"^run:.*\n(?:\t.*\n)*?\t.*?\./\S+[ \t]*(.*)", text, re.MULTILINE)
-    if not files or command is None or any("$" in word or not (folder / word).is_file() for word in files):
-        return None
-    arguments = re.split(r"[|>;&#]", command[1])[0].split()
-    flags = [word for line in re.findall(r"^CFLAGS\s*[:+]?=\s*(.*)$", text, re.MULTILINE) for word in line.split()]
-    options = [word for word in flags if word[:2] in ("-I", "-D") and "$" not in word and word != "-DDEBUG"]
-    return Recipe(tuple(files), tuple(arguments), tuple(part for word in options for part in (word[:2], word[2:])))
 
 
 def reduce_arguments(arguments: Sequence[str]) -> list[str]:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tools import program_check
-from tools.program_check import CheckedProgram, ProgramResults, Recipe
+from tools.program_check import CheckedProgram, ProgramResults
 from tools.public_programs.lowered_kernels import CheckedFile
+from tools.public_programs.recipes import Recipe, read_hecbench_recipe
 
 MAKEFILE = """\
 program = main
@@ -35,10 +36,10 @@ def program_in(folder: Path, makefile: str, text: str) -> Path:
 
 def test_a_makefile_is_read(tmp_path):
     folder = program_in(tmp_path / "a-cuda", MAKEFILE, "")
-    assert program_check.read_hecbench_recipe(folder) == Recipe(
+    assert read_hecbench_recipe(folder) == Recipe(
         ("main.cu", "other.cpp", "more.cu"), ("65536", "-1.5", "200"), ("-I", "../shared", "-D", "TILE=16")
     )
-    assert program_check.read_hecbench_recipe(program_in(tmp_path / "b", "source = $(x)\n", "")) is None
+    assert read_hecbench_recipe(program_in(tmp_path / "b", "source = $(x)\n", "")) is None
 
 
 def test_only_programs_that_check_themselves_without_data_or_libraries_are_drawn(tmp_path):

@@ -10,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path, PurePosixPath
 
 from gpu.base.errors import InputError
-from tools.program_check import Recipe
+from tools.public_programs.recipes import Recipe
 
 _TARGET = re.compile(r"CMakeFiles/([^/]+)\.dir/")
 _CODE_SUFFIXES = (".cu", ".cpp", ".cc", ".c", ".cxx")

@@ -20,9 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gpu.base.errors import LockstepError
-from tools.program_check import Recipe
 from tools.public_benchmark.build_commands import read_build_commands
 from tools.public_benchmark.profile import MeasuredLaunch, group_programs, read_profile
+from tools.public_programs.recipes import Recipe
 
 COLUMNS = ("Kernel Name", "Grid Size", "Block Size", "targetName", "exeArgs", "xtime", "traffic", "spPerf", "dpPerf",
            "intops")  # fmt: skip

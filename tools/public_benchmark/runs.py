@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from gpu.base.paths import ROOT
-from tools.program_check import Recipe, read_hecbench_recipe
 from tools.public_benchmark.profile import MeasuredLaunch
+from tools.public_programs.recipes import Recipe, read_hecbench_recipe
 
 _OUTPUT_BYTES = 2000
 """The most bytes of a program's output from which its last line is shown."""
