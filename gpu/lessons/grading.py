@@ -217,7 +217,9 @@ class _Grader:
         except MemoryError:
             return self._describe_unrunnable(InputError("The submission exceeds the memory limit of 1 GB."), case)
         expected = self._expected_results(reference_engine, before, case)
-        wrong = self._find_wrong_element(after, expected) if after is not None else None
+        wrong = None
+        if after is not None:
+            wrong = self._find_wrong_element(after, expected) or self._find_changed_input(before, after)
         if engine.findings or wrong is not None or after is None:
             judgment = self._describe_failure(engine, wrong, case, ended=after is None)
             return replace(judgment, input=self._stage.describe_input(before, case))
@@ -260,6 +262,16 @@ class _Grader:
                 is_poisoned = self._stage.arrays[name].use == "out" and not self._stage.arrays[name].fill
                 unwritten = is_poisoned and not (got[index : index + 1].view(np.uint8) ^ POISON).any()
                 return WrongElement(name, index, float(got[index]), float(exact[index]), unwritten)
+        return None
+
+    def _find_changed_input(self, before: Mapping[str, Array], after: Mapping[str, Array]) -> WrongElement | None:
+        for name, array in self._stage.arrays.items():
+            if array.use == "in":
+                changed = before[name].reshape(-1).view(np.uint8) != after[name].reshape(-1).view(np.uint8)
+                if changed.any():
+                    index = int(np.argmax(changed)) // before[name].itemsize
+                    values = (float(each.reshape(-1)[index]) for each in (after[name], before[name]))
+                    return WrongElement(name, index, *values, unwritten=False, is_input=True)
         return None
 
     def _record_limits(self, counters: Counters, module: SimulatedModule, n: int) -> None:

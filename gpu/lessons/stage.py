@@ -16,7 +16,7 @@ from gpu.engines.base import Buffer
 from gpu.engines.simulator import SimulatorEngine
 from gpu.kernel.arguments import dtype_of
 from gpu.lessons.expressions import MAX_ELEMENTS, Array, evaluate, evaluate_integer, evaluate_number
-from gpu.lessons.stage_arrays import MARGIN, StageArray, find_range, generate_array
+from gpu.lessons.stage_arrays import LARGE_KINDS, MARGIN, StageArray, find_range, generate_array
 from gpu.messages.judgments import GradingCase, format_number
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
@@ -56,12 +56,15 @@ class ProgramInterface:
         The expected exit code, as an expression; results are only checked if it is 0.
     streams : int
         Number of streams that the program must use, besides the default stream.
+    failure_status : int
+        The expected exit code if an allocation, a copy or a kernel fails; 0 if such failures are not tested.
     """
 
     arguments: tuple[str | int | float, ...]
     dtype: str = "float32"
     status: str | int = 0
     streams: int = 0
+    failure_status: int = 0
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class Stage:
         InputError
             If an expression cannot be computed.
         """
-        if case.kind != "large":
+        if case.kind not in LARGE_KINDS:
             return self._generate_values(case, types, for_display=for_display)
         bits = max((np.iinfo(dtype).bits for dtype in types.values() if dtype.kind in "iu"), default=0)
         for spare in range(0 if self.expectations else MARGIN, max(2 * bits, MARGIN + 1)):

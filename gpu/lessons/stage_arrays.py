@@ -15,10 +15,11 @@ from gpu.lessons.expressions import Array, evaluate_number
 from gpu.messages.judgments import RANDOM_KIND
 
 INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "rising",
-               "negative", "alternating", "fractions", "precise", "tiny", "large")  # fmt: skip
+               "negative", "alternating", "fractions", "precise", "tiny", "large", "close")  # fmt: skip
 """Kinds of generated inputs: random, and special cases that reveal common mistakes.
 
-"fractions", "precise" and "tiny" differ from random only for floats, "large" only for arrays without a declared range.
+"fractions", "precise" and "tiny" differ from random only for floats, "large" and "close" only for arrays without a
+declared range. "close" are the largest integers, which differ by less than a float's rounding.
 "precise" has random bits in the whole mantissa; its values have one sign, so that sums do not cancel.
 """
 
@@ -28,6 +29,10 @@ _FLOAT_SCALE = 2.0**20
 """Factor of large floats, and divisor of tiny ones."""
 MARGIN = 24
 """Half bits that large integers leave for sums if the lesson has no expectation from which to compute the largest."""
+
+_CLOSE = 200
+"""Difference of the largest and the smallest integer of the kind "close"."""
+LARGE_KINDS = ("large", "close")
 
 _ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low>[^.]+?)\.\.(?P<high>[^=]+?))?"
                     r"(?:(?P<sorted>\s+sorted)|\s*=\s*(?P<fill>.+))?")  # fmt: skip
@@ -87,11 +92,13 @@ def find_range(
     InputError
         If the array's type cannot store the integers of this range.
     """
-    if kind == "large" and dtype.kind in "iu" and not array.low:
+    if kind in LARGE_KINDS and dtype.kind in "iu" and not array.low:
         limits = np.iinfo(dtype)
         most = min(int(limits.max), 2**53 - 1)
         if spare:
             most = int(most / 2 ** (spare / 2))
+        if kind == "close":
+            return float(max(most - _CLOSE, most // 2)), float(most)
         return float(max(-most if spare else -most - 1, limits.min)), float(most)
     low = evaluate_number(array.low, names) if array.low else 1.0 if for_display else -50.0
     high = evaluate_number(array.high, names) if array.high else 9.0 if for_display else 50.0

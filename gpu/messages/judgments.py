@@ -42,15 +42,30 @@ class GradingCase:
 
 @dataclass(frozen=True)
 class WrongElement:
-    """First element that differs from the expected result, and whether no thread wrote it."""
+    """First element that differs from the expected result.
+
+    Parameters
+    ----------
+    array : str
+    index : int
+    got, expected : float
+    unwritten : bool
+        Whether no thread wrote it.
+    is_input : bool
+        Whether the array is an input, which must keep its values.
+    """
 
     array: str
     index: int
     got: float
     expected: float
     unwritten: bool
+    is_input: bool = False
 
     def __str__(self) -> str:
+        if self.is_input:
+            changed = f"changes {self.array}[{self.index}] from {format_number(self.expected)}"
+            return f"the kernel {changed} to {format_number(self.got)}, but {self.array} is an input"
         if self.unwritten:
             return f"no thread writes {self.array}[{self.index}], which should be {format_number(self.expected)}"
         got, expected = format_number(self.got), format_number(self.expected)

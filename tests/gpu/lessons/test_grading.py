@@ -61,6 +61,14 @@ def test_the_smallest_failing_input_is_told(
     assert said.sentences == grade_solution(lesson, before, after).sentences  # the same every time
 
 
+def test_an_input_must_keep_its_values(lesson: Lesson) -> None:
+    said = grade_solution(lesson, "c[i] = a[i] + b[i]", "c[i] = ((float *)b)[i] += a[i]")
+    assert not said.accepted
+    assert said.wrong is not None
+    assert said.sentences[-1].startswith("For it, the kernel changes b[0] from ")
+    assert said.sentences[-1].endswith(", but b is an input.")
+
+
 def test_it_is_opened_at_the_moment_at_which_it_goes_wrong(lesson: Lesson) -> None:
     text = KERNEL.replace("a[i] + b[i]", "a[i] - b[i]")
     said = grade_submission(lesson, lesson.task("add"), text)

@@ -29,6 +29,7 @@ STORAGE = [
         "sum += __int_as_float(__float_as_int(A[row * k + i]) & ~0x1fff)",
     ),
     ("17-sort/bitonic", "__shared__ int", "__shared__ short"),
+    ("17-sort/odd-even", "keys[first] > keys[first + 1]", "(float)keys[first] > (float)keys[first + 1]"),
     ("18-n-body/pull", "float d", "int d"),
     ("20-stencil/cube", "__shared__ int", "__shared__ signed char"),
     ("21-sparse-product/entries", "entries[k] * x", "(short)entries[k] * x"),
@@ -52,9 +53,10 @@ PARAMETERS = [
         "weights[(dy + 1) * 3 + dx + 1]",
         "(dx == 1 && dy == 1 ? 3 : (2 - dx * dx) * (2 - dy * dy))",
     ),
-    ("10-any-length/add-back", "blockIdx.x > 0)", "blockIdx.x > 0 && blockIdx.x < 8)"),
+    ("10-any-length/add-back", "sums[blockIdx.x - 1]", "sums[min(blockIdx.x, 40) - 1]"),
     ("15-convolution/halo", "* weights[dy * 3 + dx]", "* (int)weights[dy * 3 + dx]"),
     ("17-sort/radix", "bit < bits", "bit < 8"),
+    ("23-vector-loads/range", "(n - aligned) / 4", "(first < 12 ? n - aligned : 0) / 4"),
     ("21-sparse-product/row", "k < offsets[row + 1]", "k < min(offsets[row + 1], offsets[row] + 4)"),
 ]
 CAPACITIES = [
