@@ -194,7 +194,7 @@ class _LessonReader:
         if not isinstance(values, dict):
             raise block.error(f"The kernel {format_value(name)} must be a table, such as [kernels.{name}].", name)
         keys = ("file", "kernel", "grid", "block", "shared", "arguments", "arrays", "launches", "constants", "let",
-                 "expects", "tolerance", "program", "type", "status", "streams")  # fmt: skip
+                 "expects", "tolerance", "program", "type", "status", "streams", "failure_status")  # fmt: skip
         _check_keys(block, values, keys, f"the kernel {format_value(name)}")
         program: ProgramInterface | None = None
         arrays = {key: self._read_array(block, key, text) for key, text in _read_table(block, values, "arrays").items()}
@@ -246,6 +246,7 @@ class _LessonReader:
             _ELEMENT_TYPES[type],
             _read_expression(block, values.get("status", 0), "status"),
             _read_integer(block, values, "streams", 0),
+            _read_integer(block, values, "failure_status", 0),
         )
 
     def _read_array(self, block: _TomlBlock, name: str, text: Any) -> StageArray:

@@ -16,6 +16,7 @@ import numpy as np
 from gpu.base.errors import CompileError, Diagnostic
 from gpu.lessons.expressions import Array, evaluate_integer, evaluate_number
 from gpu.lessons.lesson import Task
+from gpu.lessons.program_probes import Results, check_failures, check_origin, check_streams
 from gpu.lessons.program_runner import STREAM_ORDERS, ProgramRun, ProgramRunner
 from gpu.lessons.stage import ProgramInterface, Stage
 from gpu.messages.judgments import RANDOM_KIND, GradingCase, Judgment, WrongElement
@@ -111,28 +112,61 @@ class _ProgramGrader:
                     return self._reject(verdict, check, each, text, failure=rejected.sentence)
                 if run.findings or wrong is not None:
                     return self._describe_failure(run, wrong, each, text)
-        if self._stream_count < self._program.streams:
-            sentence = f"Of {self._program.streams} streams, the program uses {self._stream_count}."
-            verdict = Verdict("flawed", "✗ not accepted: right, but without the streams", sentence)
-            return Judgment(self._task.name, False, verdict, Check(), runs=self._runs, failure=sentence)
+            if (rejected := self._probe(runner)) is not None:
+                return rejected
         check = Check(input=f"n up to {max(self._task.sizes)}", orders=(*STREAM_ORDERS[1:], _SCHEDULE))
         verdict = decide_verdict(True, edited=True, check=check)
         return Judgment(self._task.name, True, verdict, check, runs=self._runs)
 
+    def _probe(self, runner: ProgramRunner) -> Judgment | None:
+        """Return a judgment if kernels do not compute the results, a stream has no part, or an error is ignored."""
+        small, largest = self._find_small_size(), self._task.sizes[-1]
+        for n in dict.fromkeys((small, largest)):
+            case = next((each for each in self._generate_probe_cases(n) if not self._find_status(each)), None)
+            if case is None:
+                continue
+            before = self._stage.generate_inputs(case, self._types)
+            text = self._format_input(before, case)
+            results = Results.select(self._stage.compute_expected(before, case), before)
+            rejection = check_origin(runner, text, results)
+            if rejection is None and n == largest and self._program.streams:
+                rejection = check_streams(runner, text, results, self._stream_count, self._program.streams)
+            if rejection is None and n == small and self._program.failure_status:
+                rejection = check_failures(runner, text, self._program.failure_status)
+            if rejection is not None:
+                verdict = Verdict("flawed", f"✗ {rejection.words}", rejection.sentence)
+                return self._reject(verdict, Check(), _ProgramCase(case), text, failure=rejection.sentence)
+        return None
+
+    def _generate_probe_cases(self, n: int) -> Iterator[GradingCase]:
+        hidden = self._find_hidden_seed()
+        return (GradingCase(n, "precise", hidden, trial=trial) for trial in range(4))
+
+    def _find_status(self, case: GradingCase) -> int:
+        """Return the expected exit code."""
+        names = self._stage.evaluate_names(case.n, case.trial)
+        before = self._stage.generate_inputs(case, self._types)
+        return evaluate_integer(self._program.status, {**names, **before})
+
+    def _find_hidden_seed(self) -> int:
+        return zlib.crc32(f"{self._task.name} {self._seed}".encode())
+
+    def _find_small_size(self) -> int:
+        """Return the largest of the sizes for which all kinds of input are tried."""
+        return ([n for n in self._task.sizes if n <= _KINDS_SIZE] or [self._task.sizes[0]])[-1]
+
     def _generate_cases(self) -> Iterator[_ProgramCase]:
-        hidden = zlib.crc32(f"{self._task.name} {self._seed}".encode())
-        sizes = self._task.sizes
-        small = [n for n in sizes if n <= _KINDS_SIZE][-1:] or list(sizes[:1])
+        hidden, sizes, small = self._find_hidden_seed(), self._task.sizes, self._find_small_size()
         for n in sizes:
             for trial in range(2):
                 yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden + trial, trial=trial))
-        for n in dict.fromkeys((*small, sizes[-1])):
+        for n in dict.fromkeys((small, sizes[-1])):
             yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden, _SCHEDULE))
             for streams in STREAM_ORDERS[1:]:
                 yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), streams)
         for number, kind in enumerate(self._task.kinds):
             if kind != RANDOM_KIND:
-                yield _ProgramCase(GradingCase(small[0], kind, hidden, trial=number % 4))
+                yield _ProgramCase(GradingCase(small, kind, hidden, trial=number % 4))
 
     def _format_input(self, before: Mapping[str, Array], case: GradingCase) -> str:
         """Return the text of standard input: the arguments in order, one per line."""
@@ -241,7 +275,7 @@ class _ProgramGrader:
             )
         check = Check(diagnostics=diagnostics, ended=True, failure=message)
         verdict = Verdict("wrong", "✗ it does not compile", message)
-        return Judgment(self._task.name, False, verdict, check, runs=self._runs, failure=message)
+        return Judgment(self._task.name, False, verdict, check, runs=self._runs, failure="" if diagnostics else message)
 
 
 def _shorten(text: str) -> str:

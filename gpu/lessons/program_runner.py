@@ -45,6 +45,12 @@ class ProgramRun:
         Number of allocations of device memory that it did not free.
     stream_count : int
         Number of streams, except the legacy default stream, that had operations; 0 if these ran immediately.
+    default_launch_count : int
+        Number of launches in the legacy default stream.
+    found : tuple of int
+        Indices of the results that were in device memory: after a launch or, if launches are withheld, before one.
+    has_failed : bool
+        Whether an operation has failed as demanded.
     """
 
     code: int
@@ -55,6 +61,9 @@ class ProgramRun:
     findings: tuple[Finding, ...]
     allocation_count: int
     stream_count: int = 0
+    default_launch_count: int = 0
+    found: tuple[int, ...] = ()
+    has_failed: bool = False
 
     @property
     def signal(self) -> str:
@@ -104,7 +113,9 @@ class ProgramRunner:
     ) -> None:
         self._end()
 
-    def run(self, text: str, *, streams: str = STREAM_ORDERS[0], schedule: str = ROUND_ROBIN) -> ProgramRun:
+    def run(
+        self, text: str, *, streams: str = STREAM_ORDERS[0], schedule: str = ROUND_ROBIN, **probes: Any
+    ) -> ProgramRun:
         """Run the program.
 
         Parameters
@@ -115,13 +126,15 @@ class ProgramRunner:
             One of `STREAM_ORDERS`.
         schedule : str
             One of `gpu.base.schedules.NAMES`, for the warps and lanes of each launch.
+        **probes : Any
+            `results`, `launches_withheld`, `withheld_stream` and `failing` as `gpu.process.programs.server` has them.
 
         Raises
         ------
         InputError
             If the system cannot confine the program.
         """
-        answer = self._ask({"input": text, "streams": streams, "schedule": schedule})
+        answer = self._ask({"input": text, "streams": streams, "schedule": schedule, **probes})
         if answer["unsupported"]:
             raise InputError(answer["unsupported"])
         findings = [_read_finding(each) for launch in answer["launches"] for each in launch["findings"]]
@@ -134,6 +147,9 @@ class ProgramRunner:
             tuple(findings),
             answer["allocations"],
             answer["used_streams"],
+            answer["default_launches"],
+            tuple(answer["found"]),
+            answer["failed"],
         )
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,12 +17,20 @@ ASYNCHRONOUS_ROUTINES = ("launch", "memset", "memset_2d", "free", "host_function
 UNORDERED_ROUTINES = frozenset(
     (
         *("begin_capture", "captures", "device_attribute", "device_count", "device_name", "end_capture", "error_name"),
-        *("error_text", "event_destroy", "event_record", "executable_destroy", "executable_set", "executable_update"),
+        *(
+            "error_text",
+            "event_destroy",
+            "event_query",
+            "event_record",
+            "executable_destroy",
+            "executable_set",
+            "executable_update",
+        ),
         *("get_device", "get_limit", "graph_add", "graph_add_graph", "graph_clone", "graph_create", "graph_depend"),
         *("graph_destroy", "graph_instantiate", "graph_nodes", "handle", "host_device_pointer", "is_capturing"),
         *("is_symbol", "kernel_attributes", "last_error", "malloc", "malloc_pitch", "mem_info", "no_peer", "nothing"),
         *("occupancy", "on_stream", "pointer_attributes", "priorities", "set_device", "stream_create"),
-        *("stream_destroy", "symbol_address", "symbol_size", "variable", "version", "wait_event"),
+        *("stream_destroy", "stream_query", "symbol_address", "symbol_size", "variable", "version", "wait_event"),
     )
 )
 """Routines that do not wait for the device; all others do."""
@@ -51,13 +59,18 @@ class DelayedStreams:
     order : {"late", "late-reversed", "late-interleaved"}
         What a wait for all streams runs: one stream after the other; later streams first; or an operation of each
         stream in turn.
+    withheld : int
+        Number of a stream whose operations never run, in the order in which streams other than the default stream get
+        their first operations, from 1; 0 for none.
     """
 
     order: str = "late"
+    withheld: int = 0
     _pending: dict[int, _DelayedOperation] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)
     _events: dict[int, int] = field(default_factory=dict)
     _non_blocking: set[int] = field(default_factory=set)
+    _queried: set[int] = field(default_factory=set)
     _count: int = 0
 
     def add_stream(self, stream: int, *, is_non_blocking: bool) -> None:
@@ -80,9 +93,15 @@ class DelayedStreams:
             synchronized = (stream,) if stream in self._non_blocking else (stream, _DEFAULT)
             before |= {self._last[other] for other in synchronized if other in self._last}
         self._count += 1
-        self._pending[self._count] = _DelayedOperation(stream, run, frozenset(before))
         self._last[stream] = self._count
+        if stream == self._find_withheld_stream():
+            run = _do_nothing
+        self._pending[self._count] = _DelayedOperation(stream, run, frozenset(before))
         return self._count
+
+    def _find_withheld_stream(self) -> int | None:
+        used = [stream for stream in self._last if stream != _DEFAULT]
+        return used[self.withheld - 1] if 0 < self.withheld <= len(used) else None
 
     def record_event(self, event: int, stream: int, run: Callable[[], object]) -> None:
         """Append an event to a stream; `run` is called when it occurs."""
@@ -92,6 +111,20 @@ class DelayedStreams:
         """Make later operations of a stream wait for an event."""
         if event in self._events:
             self.submit(stream, _do_nothing, (self._events[event],))
+
+    def query_stream(self, stream: int) -> bool:
+        """Return whether all operations of a stream have run; the second query for an operation runs it."""
+        return self._query(self._last.get(_DEFAULT if stream in LEGACY_STREAMS else stream, 0))
+
+    def query_event(self, event: int) -> bool:
+        """Return whether an event has occurred; the second query lets it occur."""
+        return self._query(self._events.get(event, 0))
+
+    def _query(self, number: int) -> bool:
+        if number in self._pending and number in self._queried:
+            self._finish((number,))
+        self._queried.add(number)
+        return number not in self._pending
 
     def finish_event(self, event: int) -> None:
         """Run all operations before an event."""

@@ -151,7 +151,7 @@ class Runtime:
             if self._sticky_error and routine not in _ALLOWED_AFTER_ERROR:
                 raise RefusedRoutineError(self._sticky_error)
             self._graphs.check_routine(routine)
-            result: int | None = self._find_implementation(routine)(*arguments[:count])
+            result: int | None = self.find_implementation(routine)(*arguments[:count])
             return result or 0
         except RefusedRoutineError as refused:
             code = refused.code
@@ -192,7 +192,13 @@ class Runtime:
         """The number of allocations of device memory that have not been freed."""
         return len(self._memories)
 
-    def _find_implementation(self, routine: str) -> Callable[..., int | None]:
+    @property
+    def memories(self) -> list[FlatMemory]:
+        """The memory that kernels can access: allocations of the device, and mapped and registered memory."""
+        return [*self._memories.values(), *self._mapped.memories.values(), *self._registered.values()]
+
+    def find_implementation(self, routine: str) -> Callable[..., int | None]:
+        """Return the method that executes a routine."""
         owner = next(each for each in (self, self._textures, self._graphs) if hasattr(each, f"do_{routine}"))
         method: Callable[..., int | None] = getattr(owner, f"do_{routine}")
         return method
@@ -624,7 +630,7 @@ class Runtime:
         if self._graphs.capture_routine(stream, name, arguments):
             return
         if self.delayed is None or name == "malloc":  # the address is needed at once
-            self._find_implementation(name)(*arguments)
+            self.find_implementation(name)(*arguments)
             return
         self.delayed.submit(stream, self._skip_after_error(self._bind_operation(name, arguments)))
         if not self._is_asynchronous(name, arguments):
@@ -652,7 +658,7 @@ class Runtime:
     def _bind_operation(self, routine: str, arguments: Arguments) -> Operation:
         if routine == "launch":
             return self._prepare_launch(*arguments)
-        return partial(self._find_implementation(routine), *arguments)
+        return partial(self.find_implementation(routine), *arguments)
 
     def do_host_function(self, function: int, data: int) -> None:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(data)
@@ -680,6 +686,18 @@ class Runtime:
 
     def _note_event(self, event: int) -> None:
         self._events[event] = time.perf_counter()
+
+    def do_stream_query(self, stream: int) -> None:
+        """Refuse with `NOT_READY` the first time that a stream has delayed operations; then run them."""
+        self._graphs.do_stream_synchronize(stream)
+        if self.delayed is not None and not self.delayed.query_stream(stream):
+            raise RefusedRoutineError(errors.NOT_READY)
+
+    def do_event_query(self, event: int) -> None:
+        """Refuse with `NOT_READY` the first time that an event is delayed; then let it occur."""
+        self._graphs.do_event_synchronize(event)
+        if self.delayed is not None and not self.delayed.query_event(event):
+            raise RefusedRoutineError(errors.NOT_READY)
 
     def do_wait_event(self, stream: int, event: int) -> None:
         self._graphs.do_wait_event(stream, event)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import re
 import signal
-import struct
 import sys
 import tempfile
 import time
@@ -19,16 +19,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from gpu.base import resource_limits
 from gpu.base.errors import CompileError, EngineUnavailableError, LockstepError
 from gpu.base.schedules import ROUND_ROBIN
 from gpu.hosts.driver.journal import Journal, set_current_journal
 from gpu.hosts.driver.launches import LoadedModule
-from gpu.hosts.program.delayed_streams import DelayedStreams
 from gpu.hosts.program.host_compiler import HostOptions, compile_program
 from gpu.hosts.program.main_runner import call_main
-from gpu.hosts.program.runtime import ProgramUnit, Runtime
+from gpu.hosts.program.runtime import ProgramUnit
 from gpu.process.programs.confinement import MAX_OUTPUT_BYTES, confine_process
+from gpu.process.programs.watched_runtime import REPORT, WatchedRuntime
 from gpu.simulator.frontend.clang.parsing import confine_includes
 
 _COMPILE_CPU_LIMIT_S = 30
@@ -36,8 +38,9 @@ _WALL_LIMIT_S = 20.0
 """Seconds of wall time after which a run is killed."""
 _POLL_INTERVAL_S = 0.002
 _INTERNAL_ERROR = 70
-_COUNTS = struct.Struct("<qq")
-"""Counts in shared memory: allocations of device memory, and streams with operations."""
+_COMPILER_ERROR = re.compile(r"(?:^|[ /])(?P<file>[^/: ]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)")
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[^\s/:]+/)+(?=[^\s/:]+:)")
+"""Folders before a file's name and a colon."""
 
 
 def main() -> None:
@@ -53,7 +56,7 @@ def main() -> None:
     try:
         program, answer = _compile(request, folder), {}
     except CompileError as error:
-        answer = {"error": error.message, "detail": error.detail, "line": error.position and error.position.line}
+        answer = {"detail": error.detail, **_locate_error(error, file_name=request["name"])}
     except EngineUnavailableError as error:
         answer = {"unavailable": f"{error.message} {error.advice}".strip()}
     print(json.dumps(answer), file=output, flush=True)
@@ -71,16 +74,14 @@ def _compile(request: Mapping[str, Any], folder: Path) -> _Program:
     return _Program(shared_object, unit, unit.load())
 
 
-class _WatchedRuntime(Runtime):
-    """Runtime that writes counts to shared memory, which remains however the program ends."""
-
-    shared: mmap.mmap
-
-    def execute_routine(self, name: bytes, arguments: Any, count: int) -> int:
-        result = super().execute_routine(name, arguments, count)
-        streams = self.delayed.used_count if self.delayed is not None else 0
-        _COUNTS.pack_into(self.shared, 0, self.allocation_count, streams)
-        return result
+def _locate_error(error: CompileError, *, file_name: str) -> dict[str, Any]:
+    """Return an error's message without the program's temporary file, and its line; None if it is in no line of it."""
+    if error.position is not None:
+        return {"error": error.message, "line": error.position.line}
+    found = _COMPILER_ERROR.search(error.message)
+    if found is not None and found["file"] == file_name:
+        return {"error": found["message"], "line": int(found["line"])}
+    return {"error": _FOLDERS.sub("", error.message), "line": None}
 
 
 @dataclass
@@ -98,20 +99,25 @@ class _Program:
         ----------
         case : mapping
             "input", the text of its standard input; "streams", "immediate" or an order of `DelayedStreams`; "schedule".
+            Optional: "results", numbers to find in device memory after each launch; "launches_withheld", whether no
+            launch runs, and the numbers are sought before each; "withheld_stream" of `DelayedStreams`; "failing", a
+            kind of operation ("allocation", "copy" or "kernel") and the number of the one that fails, from 1.
 
         Returns
         -------
         dict
             "code", its exit code, negative for a signal; "output" and "errors", its output; "launches"; "allocations",
             the number of allocations that it did not free; "used_streams", the number of streams with operations, if
-            they were late; "timeout"; "unsupported", why the system cannot confine it.
+            they were late; "default_launches", the number of launches in the legacy default stream; "found", the
+            indices of the results that were in device memory; "failed", whether an operation has failed as demanded;
+            "timeout"; "unsupported", why the system cannot confine it.
         """
         with (
             tempfile.TemporaryFile(dir=self.unit.path.parent) as given,
             tempfile.TemporaryFile(dir=self.unit.path.parent) as written,
             tempfile.TemporaryFile(dir=self.unit.path.parent) as errors,
             tempfile.TemporaryFile(dir=self.unit.path.parent) as journal,
-            mmap.mmap(-1, _COUNTS.size) as shared,
+            mmap.mmap(-1, REPORT.size) as shared,
         ):
             given.write(case["input"].encode())
             given.seek(0)
@@ -121,7 +127,7 @@ class _Program:
             code, is_timeout = _wait_for(child)
             lines = _read(journal).splitlines()
             launches = [json.loads(line) for line in lines if line.endswith("}")]
-            allocations, used_streams = _COUNTS.unpack_from(shared, 0)
+            allocations, used_streams, default_launches, has_failed = REPORT.unpack_from(shared, 0)
             return {
                 "code": code,
                 "timeout": is_timeout,
@@ -131,6 +137,9 @@ class _Program:
                 "unsupported": next((each["unsupported"] for each in launches if "unsupported" in each), ""),
                 "allocations": allocations,
                 "used_streams": used_streams,
+                "default_launches": default_launches,
+                "found": next((each["found"] for each in reversed(launches) if "found" in each), []),
+                "failed": bool(has_failed),
             }
 
     def _run_child(
@@ -156,10 +165,10 @@ class _Program:
                     findings = [asdict(finding) for finding in entry.findings]
                     _write_line(channel, {"kernel": entry.kernel, "findings": findings})
                 sent = len(journal.entries)
+                if runtime.found.any():
+                    _write_line(channel, {"found": np.flatnonzero(runtime.found).tolist()})
 
-            late = None if case["streams"] == "immediate" else DelayedStreams(case["streams"])
-            runtime = _WatchedRuntime([self.unit], send_launches, late)
-            runtime.shared = shared
+            runtime = WatchedRuntime([self.unit], journal, send_launches, shared, case)
             runtime.add_module(0, self.module)
             call_main(self.shared_object, runtime, [self.unit.path.stem])
         except LockstepError as error:

@@ -54,6 +54,7 @@ RIGHT: list[tuple[str, str | Edits]] = [
     cudaStreamSynchronize(streams[0]);""",
     ),
     (EVENT, (("cudaStreamWaitEvent(copy, ready)", "cudaEventSynchronize(ready)"),)),
+    (EVENT, (("cudaStreamSynchronize(copy);", "while (cudaStreamQuery(copy) == cudaErrorNotReady) {\n    }"),)),
 ]
 WRONG: list[tuple[str, str | Edits, str]] = [
     (COPIES, (("sizeof(float)", "sizeof(float) / 2"),), "out-of-bounds"),
@@ -77,7 +78,48 @@ WRONG: list[tuple[str, str | Edits, str]] = [
     ),
     (PIPELINE, (("streams[number % 2]", "streams[0]"),), "without the streams"),
     (EVENT, (("    cudaEventRecord(ready, compute);\n    cudaStreamWaitEvent(copy, ready);\n", ""),), "order of the"),
+    (EVENT, (("cudaStreamSynchronize(copy)", "cudaStreamQuery(copy)"),), "order of the"),
 ]
+ON_HOST = "    for (int i = 0; i < n; ++i) {}\n"
+UNDER = "    for (float value : y) printf"
+PROBED: list[tuple[str, str | Edits, str]] = [
+    (COPIES, ((UNDER, ON_HOST.format("y[i] = 2 * x[i];") + UNDER),), "prints y[0] even if no kernel runs"),
+    (
+        COPIES,
+        (("2.0f * x[i]", "x[i]"), ("    float *device_x", ON_HOST.format("x[i] *= 2;") + "    float *device_x")),
+        "The host computes y[0] and copies it",
+    ),
+    (
+        COPIES,
+        (("2.0f * x[i]", "x[i]"), (UNDER, ON_HOST.format("y[i] *= 2;") + UNDER)),
+        "No kernel writes y[0] to",
+    ),
+    (
+        PIPELINE,
+        (
+            ("streams[number % 2]", "streams[0]"),
+            ("cudaDeviceSynchronize();", "cudaDeviceSynchronize();\n    cudaMemsetAsync(device_x, 0, 4, streams[1]);"),
+        ),
+        "Of 2 streams, 1 does a part of the work.",
+    ),
+    (PIPELINE, (("128, 0, stream>>>", "128>>>"),), "A launch is in the default stream"),
+    (ERRORS, (("|| failed(cudaMalloc(&device_y, bytes))) return 1;",
+               ") return 1;\n    if (cudaMalloc(&device_y, bytes)) return 0;"),),
+     "If the second call that allocates device memory fails"),
+    (ERRORS, (("if (failed(cudaMemcpy(y.data(), device_y, bytes, cudaMemcpyDeviceToHost))) return 1;",
+               "cudaMemcpy(y.data(), device_y, bytes, cudaMemcpyDeviceToHost);"),), "If the second copy fails"),
+    (
+        ERRORS,
+        (
+            ("|| failed(cudaDeviceSynchronize())", ""),
+            ("if (failed(cudaMemcpy(y.data()", "if (cudaMemcpy(y.data()"),
+            ("cudaMemcpyDeviceToHost))) return 1;", "cudaMemcpyDeviceToHost) == cudaErrorInvalidValue) return 1;"),
+            ("return failed(cudaFree(device_x)) || failed(cudaFree(device_y));",
+             "cudaFree(device_x), cudaFree(device_y);\n    return 0;"),
+        ),
+        "If the first kernel fails while it runs",
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "change"), RIGHT)
@@ -91,6 +133,22 @@ def test_wrong_programs_are_rejected(name: str, change: str | Edits, words: str)
     judgment = grade(name, change)
     assert not judgment.accepted
     assert words in judgment.verdict.words
+
+
+@pytest.mark.parametrize(("name", "change", "sentence"), PROBED)
+def test_programs_must_compute_on_the_gpu_and_report_errors(name: str, change: str | Edits, sentence: str) -> None:
+    judgment = grade(name, change)
+    assert not judgment.accepted
+    assert sentence in judgment.failure
+
+
+def test_an_error_of_the_host_code_names_the_line_and_no_file_of_the_grader() -> None:
+    judgment = grade(COPIES, "cudaMalloc(&device_z, 4);")
+    sentences = " ".join(judgment.sentences)
+    assert len(judgment.sentences) == 2
+    assert re.search(r"Line 17: .*device_z.* was not declared", sentences)
+    assert "copies.cu" not in sentences
+    assert "/" not in sentences
 
 
 PROGRAM_HEAD = """+++

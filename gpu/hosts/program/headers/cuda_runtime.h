@@ -264,7 +264,7 @@ LOCKSTEP_ROUTINE(cudaStreamSetAttribute, (cudaStream_t, cudaStreamAttrID, const 
 LOCKSTEP_ROUTINE(cudaCtxResetPersistingL2Cache, (), "nothing")
 LOCKSTEP_ROUTINE(cudaStreamDestroy, (cudaStream_t stream), "stream_destroy", stream)
 LOCKSTEP_ROUTINE(cudaStreamSynchronize, (cudaStream_t stream), "stream_synchronize", stream)
-LOCKSTEP_ROUTINE(cudaStreamQuery, (cudaStream_t stream), "stream_synchronize", stream)
+LOCKSTEP_ROUTINE(cudaStreamQuery, (cudaStream_t stream), "stream_query", stream)
 LOCKSTEP_CHECKED(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags = 0), flags <= 1,
                  "wait_event", stream, event)
 LOCKSTEP_ROUTINE(cudaEventCreate, (cudaEvent_t * event), "event_create", event)
@@ -273,7 +273,7 @@ LOCKSTEP_CHECKED(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned flags)
 LOCKSTEP_ROUTINE(cudaEventDestroy, (cudaEvent_t event), "event_destroy", event)
 LOCKSTEP_ROUTINE(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream = 0), "event_record", event, stream)
 LOCKSTEP_ROUTINE(cudaEventSynchronize, (cudaEvent_t event), "event_synchronize", event)
-LOCKSTEP_ROUTINE(cudaEventQuery, (cudaEvent_t event), "event_synchronize", event)
+LOCKSTEP_ROUTINE(cudaEventQuery, (cudaEvent_t event), "event_query", event)
 LOCKSTEP_ROUTINE(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t first, cudaEvent_t second), "event_elapsed",
                  milliseconds, first, second)
 LOCKSTEP_CHECKED(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data), function, "on_stream",

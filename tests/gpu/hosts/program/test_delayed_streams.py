@@ -134,3 +134,27 @@ def test_every_operation_follows_its_predecessors_and_runs_once(seed: int) -> No
     assert sorted(log.done) == sorted(before)
     positions = {name: index for index, name in enumerate(["", *log.done])}
     assert all(positions[each] < positions[name] for name, needed in before.items() for each in needed)
+
+
+def test_a_query_finds_delayed_operations_first_and_then_lets_them_run() -> None:
+    log = Log()
+    log.submit(A, "a1")
+    log.record(7, A)
+    log.submit(A, "a2")
+    assert not log.streams.query_event(7)
+    assert not log.streams.query_stream(A)
+    assert not log.done
+    assert log.streams.query_event(7)
+    assert log.done == ["a1", "event 7"]
+    assert log.streams.query_stream(A)
+    assert log.streams.query_stream(B)
+    assert log.done == ["a1", "event 7", "a2"]
+
+
+def test_operations_of_a_withheld_stream_never_run() -> None:
+    log = Log()
+    log.streams.withheld = 2
+    for stream, name in ((0, "d"), (A, "a1"), (B, "b1"), (A, "a2"), (B, "b2")):
+        log.submit(stream, name)
+    log.streams.finish_all()
+    assert log.done == ["d", "a1", "a2"]

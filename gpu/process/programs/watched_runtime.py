@@ -1,0 +1,132 @@
+"""Runtime of a graded program: reports to the grader, finds results on the GPU, and withholds or fails operations."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.hosts.driver.journal import Journal
+from gpu.hosts.program import errors
+from gpu.hosts.program.delayed_streams import DelayedStreams
+from gpu.hosts.program.errors import RefusedRoutineError
+from gpu.hosts.program.graphs import LEGACY_STREAMS
+from gpu.hosts.program.runtime import ProgramUnit, Runtime
+
+REPORT = struct.Struct("<qqqq")
+"""Report in shared memory: allocations of device memory, streams with operations, launches in the
+legacy default stream, and whether an operation failed.
+"""
+_FAILING_ROUTINES = {
+    "allocation": ("malloc", "malloc_pitch", "malloc_mapped"),
+    "copy": ("memcpy", "memcpy_2d"),
+    "kernel": ("launch",),
+}
+_REFUSALS = {"allocation": errors.NO_MEMORY, "copy": errors.INVALID_VALUE}
+_ILLEGAL_ADDRESS = 700
+_SEARCHED_BYTES = 4 << 20
+"""Bytes of each allocation in which results are searched."""
+_TOLERANCE = 2e-7
+"""Relative deviation of a result in memory: about the rounding of a float."""
+
+
+class WatchedRuntime(Runtime):
+    """Runtime that writes its report to shared memory, which remains however the program ends.
+
+    Parameters
+    ----------
+    units : sequence of ProgramUnit
+    journal : Journal
+        The journal of its launches.
+    on_launch : callable
+        As of `Runtime`.
+    shared : mmap
+        Memory for the report.
+    case : mapping
+        The run as `_Program.run` describes it.
+    """
+
+    def __init__(
+        self,
+        units: Sequence[ProgramUnit],
+        journal: Journal,
+        on_launch: Callable[[bool], None],
+        shared: mmap.mmap,
+        case: Mapping[str, Any],
+    ) -> None:
+        order = case["streams"]
+        super().__init__(
+            units,
+            self._finish_launch,
+            None if order == "immediate" else DelayedStreams(order, withheld=case.get("withheld_stream", 0)),
+        )
+        self._shared, self._send_launches = shared, on_launch
+        self._failing, self._failing_number = case.get("failing", ("", 0))
+        self._are_launches_withheld = case.get("launches_withheld", False)
+        self._results = np.array(case.get("results", ()), np.float64)
+        self._calls = self._default_launches = 0
+        self._has_failed = False
+        self.found = np.zeros(self._results.size, bool)
+        journal.should_execute = self._should_execute
+
+    def execute_routine(self, name: bytes, arguments: Any, count: int) -> int:
+        result = super().execute_routine(name, arguments, count)
+        streams = self.delayed.used_count if self.delayed is not None else 0
+        REPORT.pack_into(self._shared, 0, self.allocation_count, streams, self._default_launches, self._has_failed)
+        return result
+
+    def do_on_stream(self, stream: int, routine: int, *arguments: int) -> None:
+        if stream in LEGACY_STREAMS and ctypes.string_at(routine) == b"launch":
+            self._default_launches += 1
+        super().do_on_stream(stream, routine, *arguments)
+
+    def find_implementation(self, routine: str) -> Callable[..., int | None]:
+        implementation = super().find_implementation(routine)
+        if routine not in _FAILING_ROUTINES.get(self._failing, ()):
+            return implementation
+        self._calls += 1
+        if self._calls != self._failing_number:
+            return implementation
+        self._has_failed = True
+        return self._fail
+
+    def _fail(self, *arguments: int) -> None:
+        """Fail as a call does, or as a kernel that is still running: then later calls report the error."""
+        if self._failing in _REFUSALS:
+            raise RefusedRoutineError(_REFUSALS[self._failing])
+        self._sticky_error = _ILLEGAL_ADDRESS
+
+    def _should_execute(self) -> bool:
+        if self._are_launches_withheld:
+            self._search_results()
+        return not self._are_launches_withheld
+
+    def _finish_launch(self, refused: bool) -> None:
+        if not self._are_launches_withheld:
+            self._search_results()
+        self._send_launches(refused)
+
+    def _search_results(self) -> None:
+        """Find the results that are in memory which kernels can access."""
+        if not self._results.size:
+            return
+        for memory in self.memories:
+            data = memory.data[:_SEARCHED_BYTES]
+            for kind in (np.float32, np.float64, np.int32, np.int64):
+                values = data[: data.size // kind().itemsize * kind().itemsize].view(kind)
+                self.found |= _contains(values.astype(np.float64), self._results)
+
+
+def _contains(values: npt.NDArray[np.float64], results: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Return which results are among the values, up to rounding."""
+    ordered = np.sort(values[np.isfinite(values)])
+    if not ordered.size:
+        return np.zeros(results.size, bool)
+    margin = _TOLERANCE * np.abs(results)
+    first = np.searchsorted(ordered, results - margin).clip(0, ordered.size - 1)
+    return np.asarray(np.abs(ordered[first] - results) <= margin)
