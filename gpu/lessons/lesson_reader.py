@@ -198,7 +198,7 @@ class _LessonReader:
         _check_keys(block, values, keys, f"the kernel {format_value(name)}")
         program: ProgramInterface | None = None
         arrays = {key: self._read_array(block, key, text) for key, text in _read_table(block, values, "arrays").items()}
-        if "launches" in values:
+        if "launches" in values and values.get("program") is not True:
             launches = tuple(self._read_launch(block, table) for table in _read_tables(block, values, "launches"))
         else:
             arguments = dict(_read_table(block, values, "arguments"))
@@ -233,7 +233,7 @@ class _LessonReader:
     def _read_program(
         self, block: _TomlBlock, values: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> ProgramInterface:
-        for key in ("kernel", "grid", "block", "shared", "constants"):
+        for key in ("kernel", "grid", "shared", "constants"):
             if key in values:
                 raise block.error(f"A program launches its kernels itself: remove {key}.", key)
         if not values.get("expects"):
@@ -246,6 +246,8 @@ class _LessonReader:
             _ELEMENT_TYPES[type],
             _read_expression(block, values.get("status", 0), "status"),
             _read_integer(block, values, "streams", 0),
+            _read_expression(block, values.get("block", 0), "block"),
+            _read_expression(block, values.get("launches", 0), "launches"),
             _read_integer(block, values, "failure_status", 0),
         )
 

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -203,13 +204,24 @@ class _ProgramGrader:
             raise _RejectedRunError("wrong exit code", sentence)
         if status:
             return None
-        if not run.launch_count:
-            raise _RejectedRunError("no kernel runs", "The program ends without a launch that succeeds.")
+        self._check_launches(run, names)
         wrong = self._find_wrong_element(run.output, before, case)
         if wrong is None and run.allocation_count:
             count = f"{run.allocation_count} allocation{'s' if run.allocation_count > 1 else ''}"
             raise _RejectedRunError("memory is not freed", f"At its end {count} of device memory is not freed.")
         return wrong
+
+    def _check_launches(self, run: ProgramRun, names: Mapping[str, Any]) -> None:
+        """Raise _RejectedRunError if a run has too few launches, or blocks of another size than the task demands."""
+        if not run.block_sizes:
+            raise _RejectedRunError("no kernel runs", "The program ends without a launch that succeeds.")
+        block, least = (evaluate_integer(text, names) for text in (self._program.block, self._program.launches))
+        other = next((size for size in run.block_sizes if block not in (0, size)), None)
+        if other is not None:
+            raise _RejectedRunError("other blocks", f"A launch has {other} threads per block instead of {block}.")
+        if len(run.block_sizes) < least:
+            count = "1 launch" if len(run.block_sizes) == 1 else f"{len(run.block_sizes)} launches"
+            raise _RejectedRunError("too few launches", f"The program has {count} instead of at least {least}.")
 
     def _find_wrong_element(self, output: str, before: Mapping[str, Array], case: GradingCase) -> WrongElement | None:
         expected = self._stage.compute_expected(before, case)

@@ -37,8 +37,8 @@ class ProgramRun:
         Whether it was ended because it ran too long.
     output, errors : str
         Its standard output and standard error output.
-    launch_count : int
-        Number of launches.
+    block_sizes : tuple of int
+        Threads per block of each launch.
     findings : tuple of Finding
         Findings of all launches.
     allocation_count : int
@@ -57,7 +57,7 @@ class ProgramRun:
     is_timeout: bool
     output: str
     errors: str
-    launch_count: int
+    block_sizes: tuple[int, ...]
     findings: tuple[Finding, ...]
     allocation_count: int
     stream_count: int = 0
@@ -143,7 +143,7 @@ class ProgramRunner:
             answer["timeout"],
             answer["output"],
             answer["errors"],
-            len(answer["launches"]),
+            tuple(launch["threads"] for launch in answer["launches"]),
             tuple(findings),
             answer["allocations"],
             answer["used_streams"],

@@ -56,6 +56,8 @@ class ProgramInterface:
         The expected exit code, as an expression; results are only checked if it is 0.
     streams : int
         Number of streams that the program must use, besides the default stream.
+    block, launches : str or int
+        The threads per block of each launch, and the least number of launches, as expressions; 0 for any.
     failure_status : int
         The expected exit code if an allocation, a copy or a kernel fails; 0 if such failures are not tested.
     """
@@ -64,6 +66,8 @@ class ProgramInterface:
     dtype: str = "float32"
     status: str | int = 0
     streams: int = 0
+    block: str | int = 0
+    launches: str | int = 0
     failure_status: int = 0
 
 

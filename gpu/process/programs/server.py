@@ -7,6 +7,7 @@ others are its runs. Only the children execute the program's host code.
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import os
 import re
@@ -163,7 +164,8 @@ class _Program:
                 nonlocal sent
                 for entry in journal.entries[sent:]:
                     findings = [asdict(finding) for finding in entry.findings]
-                    _write_line(channel, {"kernel": entry.kernel, "findings": findings})
+                    launch = {"kernel": entry.kernel, "threads": math.prod(entry.block), "findings": findings}
+                    _write_line(channel, launch)
                 sent = len(journal.entries)
                 if runtime.found.any():
                     _write_line(channel, {"found": np.flatnonzero(runtime.found).tolist()})
