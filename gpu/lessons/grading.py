@@ -270,8 +270,8 @@ class _Grader:
                 changed = before[name].reshape(-1).view(np.uint8) != after[name].reshape(-1).view(np.uint8)
                 if changed.any():
                     index = int(np.argmax(changed)) // before[name].itemsize
-                    values = (float(each.reshape(-1)[index]) for each in (after[name], before[name]))
-                    return WrongElement(name, index, *values, unwritten=False, is_input=True)
+                    got, expected = (float(each.reshape(-1)[index]) for each in (after[name], before[name]))
+                    return WrongElement(name, index, got, expected, unwritten=False, is_input=True)
         return None
 
     def _record_limits(self, counters: Counters, module: SimulatedModule, n: int) -> None:

@@ -113,8 +113,9 @@ class _ProgramGrader:
                     return self._reject(verdict, check, each, text, failure=rejected.sentence)
                 if run.findings or wrong is not None:
                     return self._describe_failure(run, wrong, each, text)
-            if (rejected := self._probe(runner)) is not None:
-                return rejected
+            judgment = self._probe(runner)
+            if judgment is not None:
+                return judgment
         check = Check(input=f"n up to {max(self._task.sizes)}", orders=(*STREAM_ORDERS[1:], _SCHEDULE))
         verdict = decide_verdict(True, edited=True, check=check)
         return Judgment(self._task.name, True, verdict, check, runs=self._runs)

@@ -1,10 +1,14 @@
-"""Figures in the lessons' texts equal those that the project has measured."""
+"""Figures in the lessons' texts equal those that the project has measured; variants have their titles."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pytest
 
 from gpu.base.paths import ASSETS
+from gpu.patterns import find_pattern
 from gpu.timing.gpus import find_gpu
 
 
@@ -50,3 +54,20 @@ def test_the_scores_of_attention_do_not_fit_into_the_l2_of_the_h200():
     assert f"an H200's L2 holds {cache / 1e6:.1f} MB" in text
     assert f"2,048 times 2,048 scores are {2048**2 * 4 / 1e6:.1f} MB" in text
     assert f"expf overflows above {int(np.log(np.finfo(np.float32).max) * 10) / 10}" in text
+
+
+@pytest.mark.parametrize(
+    ("lesson", "pattern", "variants"),
+    [
+        ("08-reduction", "reduction", ("neighbored", "neighbored-less", "interleaved")),
+        ("16-matrix-product", "matmul", ("halves", "warpgroups")),
+        ("19-softmax", "softmax", ("online",)),
+        ("24-merge-and-segments", "spmv", ("balanced",)),
+    ],
+)
+def test_variants_are_named_by_their_titles(lesson, pattern, variants):
+    text = " ".join((ASSETS / "lessons" / lesson / "lesson.md").read_text("utf-8").split())
+    titles = {each.name: each.title for each in find_pattern(pattern).variants}
+    for variant in variants:
+        assert f"*{titles[variant]}*" in text
+    assert not re.search(r"\b(?:first|second|third|fourth|fifth|fastest) variant\b", text)
