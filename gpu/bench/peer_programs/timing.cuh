@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "../engines/cuda/lead.cu"
+#include "../../engines/cuda/lead.cu"
 
 #define CHECK(call)                                                                                                    \
     do {                                                                                                               \

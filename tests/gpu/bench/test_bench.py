@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from gpu import engines
-from gpu.bench import gpu_benchmark, simulator_benchmark
+from gpu.bench import gpu_benchmark, programs, simulator_benchmark
 from gpu.bench.ladder import compute_amount, measure, prepare_case, prepare_cases_ahead
 from gpu.bench.measurement import Measurement, format_table
 from gpu.bench.pages.document import write_section
@@ -303,6 +304,18 @@ def test_a_program_with_a_version_is_measured_with_the_newest_headers_too(tmp_pa
     )
     rows = [*PeerPrograms((case,), tmp_path).run({}, 1, 2)]
     assert [row.name for row in rows] == ["CUB 0", f"CUB -I{headers.resolve()}", "who"]
+
+
+def test_peer_programs_include_files_that_exist() -> None:
+    """Without nvcc on the machine that measures, a missing file shows only as a peer that failed."""
+    sources = [*Path(programs.__file__).with_name("peer_programs").iterdir()]
+    included = [
+        (source, source.parent / name)
+        for source in sources
+        for name in re.findall(r'^#include "([^"]+)"', source.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert {source.name for source, _ in included} == {source.name for source in sources}
+    assert [str(path) for _, path in included if not path.is_file()] == []
 
 
 def test_bodies_are_counted_by_20_operations_an_interaction() -> None:
