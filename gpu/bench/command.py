@@ -214,7 +214,7 @@ def _record_size_sweep(seed: int, options: argparse.Namespace) -> int:
             datetime.datetime.now(datetime.UTC).date().isoformat(),
             driver_version(),
             f"Median of {options.repetitions} warm repetitions (at least {MIN_REPETITIONS} for long runs), the cache "
-            f"cold before each launch, timed with device events around the kernels alone; seed {seed}.",
+            f"cold before each, timed with device events around the kernels alone; seed {seed}.",
             tuple(run for run in runs if run.verified),
         )
     device_records.write_record(path, record)

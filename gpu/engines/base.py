@@ -306,6 +306,19 @@ class OverlappingEngine(Engine, Protocol):
 
 
 @runtime_checkable
+class SequencingEngine(Engine, Protocol):
+    """An engine that can time several launches as one."""
+
+    def time_as_sequence(self, launches: int) -> AbstractContextManager[None]:
+        """Time all fills, launches and calls within the context as one launch, gaps between them included.
+
+        Only before the first one is the cache cold; nothing else separates them, as in a program. `launches` is their
+        number: the device is kept busy while the CPU queues them.
+        """
+        ...
+
+
+@runtime_checkable
 class SharingEngine(Engine, Protocol):
     """An engine with buffers that other processes on this machine can copy from device to device."""
 

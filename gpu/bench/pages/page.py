@@ -17,8 +17,9 @@ _HEAD = """# Benchmarks
 tools.model_bench`) and of several devices (`python -m tools.cluster_bench`). It compares our variants (bold) with their
 *peers*, the library routines that a user could call instead, in the same run. A variant is verified against the
 reference result before it is timed. Times are medians, from device events around the kernels alone; on the simulator,
-from a clock. Rates in GB/s count the minimum traffic: each input read once, each result written once. A *speedup* is
-the peer's time divided by ours. A goal such as *half of SciPy* is a speed: at most twice SciPy's time.
+from a clock. The launches of a variant are timed together, like a peer's; before 2026-11-27 each was timed separately,
+with a cold cache. Rates in GB/s count the minimum traffic: each input read once, each result written once. A *speedup*
+is the peer's time divided by ours. A goal such as *half of SciPy* is a speed: at most twice SciPy's time.
 
 The page shows a selection of the rows, and every missed target. `python main.py bench --show "Over sizes"` prints a
 section with all rows, from the data files in `docs/benchmarks/`. `python main.py bench --show` lists the sections.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -149,6 +150,36 @@ def test_a_replay_repeats_fills_and_launches_on_buffers_that_were_given_up() -> 
     assert recorder.download(counts)[7] == 1000  # each round began with the fill
     recorder.finish()
     assert recorder.replay(1, warm_up=0) == (0.0,)
+
+
+def test_a_gpu_times_the_launches_of_a_repetition_together() -> None:
+    """Its peers do: with a cold cache before each launch, a sort's passes would be timed longer than a program's."""
+    told: list[str] = []
+
+    class Sequencing(SimulatorEngine):
+        @contextmanager
+        def time_as_sequence(self, launches):
+            told.append(f"begin {launches}")
+            yield
+            told.append("end")
+
+        def fill(self, buffer, value):
+            super().fill(buffer, value)
+            told.append("fill")
+
+        def launch(self, kernel, *rest, **more):
+            super().launch(kernel, *rest, **more)
+            told.append(kernel.name)
+
+    recorder = RecordingEngine(Sequencing())
+    pixels, counts = recorder.upload(np.full(10, 7, np.uint8)), recorder.allocate((256,), np.uint32)
+    kernel = recorder.build("histogram.cu").kernel("histogram_interleaved")
+    recorder.fill(counts, 0)
+    recorder.launch(kernel, (1, 1, 1), (64, 1, 1), pixels, counts, np.int32(10), np.int32(256))
+    del told[:]
+    recorder.replay(1, warm_up=1)
+    assert told == ["begin 2", "fill", "histogram_interleaved", "end"] * 2
+    recorder.finish()
 
 
 def test_what_takes_seconds_is_timed_less_often() -> None:
