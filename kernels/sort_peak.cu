@@ -5,8 +5,11 @@
 //
 // variant              idea                                            what still limits it
 // sort_in_block        few keys: all passes in shared memory           one multiprocessor
+// sort_in_cluster      more: in that of a cluster's blocks             the multiprocessors of one cluster
 // sort_peak_counts     (first, for many: digits of all passes)         a pass over memory
 // sort_peak_pass       onesweep in tiles as large as possible          tile size limits the runs of a digit
+
+#include <cooperative_groups.h>
 
 #include "sort_keys.cuh"
 
@@ -16,6 +19,14 @@
 // Resident blocks per multiprocessor, which determines the registers per thread.
 #ifndef BLOCKS_AT_ONCE
 #define BLOCKS_AT_ONCE 1
+#endif
+
+// Blocks that share the keys in sort_in_cluster; TILE * CLUSTER is at most 65,536.
+#define CLUSTER 8
+
+// Whether a launch may begin while the previous one ends; it then waits for it (Hopper and later).
+#ifndef OVERLAPPED
+#define OVERLAPPED 0
 #endif
 
 #define DIGITS 256
@@ -152,6 +163,15 @@ union Held {
 // Dynamic shared memory, which may be larger than static shared memory.
 extern __shared__ Held held[];
 
+// Before any access to memory: let the next launch begin, and wait until the previous one has ended and its results are
+// visible (programmatic dependent launch). This hides the time to start a launch.
+__device__ __forceinline__ void await_previous_launch() {
+#if OVERLAPPED
+    asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // Idea: keys that fit in one block are sorted by all passes in shared memory, in one launch. Limit: one
 // multiprocessor.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE) sort_in_block(KEY *keys, int *places, int n, int passes) {
@@ -160,6 +180,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE) sort_in_block(KEY *keys
     int t = threadIdx.x;
     int warp = t / WARP;
     int first = warp * KEYS_A_THREAD * WARP + t % WARP;
+    await_previous_launch();
     // phase: load
     KEY key[KEYS_A_THREAD];
     unsigned int ranks[RANKS];
@@ -202,6 +223,77 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE) sort_in_block(KEY *keys
     }
 }
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+// Idea: as sort_in_block, with the shared memory of a cluster's blocks. A block sends its counts to all blocks, so that
+// each knows the position of its keys among all, and writes them to the block that has this position. No memory but
+// shared memory takes part between the first load and the last write, and there is one launch. Limit: the
+// multiprocessors of one cluster.
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_SIZE)
+    sort_in_cluster(KEY *keys, int *places, int n, int passes) {
+    Held *s = held;  // keys, and positions behind them: other blocks write both while `next` is in use
+    __shared__ alignas(16) unsigned short next[WARPS][DIGITS];
+    __shared__ unsigned int counts[CLUSTER][DIGITS];
+    __shared__ unsigned int totals[DIGITS / WARP];
+    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    int t = threadIdx.x;
+    int warp = t / WARP;
+    int rank = cluster.block_rank();
+    int size = max(0, min(TILE, n - rank * TILE));
+    int first = warp * KEYS_A_THREAD * WARP + t % WARP;
+    await_previous_launch();
+    // phase: load
+    KEY key[KEYS_A_THREAD];
+    unsigned int ranks[RANKS];
+    int place[KEYS_A_THREAD];
+    load_keys(key, keys + rank * TILE, first, size, false);
+    if (PAIRS) load_places(place, places + rank * TILE, first, size, false);
+    cluster.sync();  // all blocks have started
+    for (int pass = 0; pass < passes; ++pass) {
+        // phase: rank by byte {pass}
+        rank_in_warp(key, ranks, next[warp], pass);
+        __syncthreads();
+        unsigned int own = t < DIGITS ? count_of(next, t) : 0;
+        if (t < DIGITS)
+            for (int block = 0; block < CLUSTER; ++block)
+                cluster.map_shared_rank(&counts[0][0], block)[rank * DIGITS + t] = own;
+        cluster.sync();  // all counts have arrived, and all keys of the pass before are in registers
+        unsigned int before_block = 0;
+        unsigned int total = 0;
+        if (t < DIGITS)
+            for (int block = 0; block < CLUSTER; ++block) {
+                if (block == rank) before_block = total;
+                total += counts[block][t];
+            }
+        unsigned int start = scan_digits(total, totals);
+        if (t < DIGITS) place_digit(next, t, start + before_block);
+        __syncthreads();
+        rank_in_tile(key, ranks, next[warp], pass);
+        // phase: move by byte {pass}
+#pragma unroll
+        for (int k = 0; k < KEYS_A_THREAD; ++k) {
+            unsigned int to = rank_of(ranks, k);
+            cluster.map_shared_rank(s[0].keys, to / TILE)[to % TILE] = key[k];
+            if (PAIRS) cluster.map_shared_rank(s[1].places, to / TILE)[to % TILE] = place[k];
+        }
+        cluster.sync();
+#pragma unroll
+        for (int k = 0; k < KEYS_A_THREAD; ++k) {
+            key[k] = s[0].keys[first + k * WARP];
+            if (PAIRS) place[k] = s[1].places[first + k * WARP];
+        }
+    }
+    // phase: write
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        int i = first + k * WARP;
+        if (i < size) {
+            keys[rank * TILE + i] = key[k];
+            if (PAIRS) places[rank * TILE + i] = place[k];
+        }
+    }
+}
+#endif
+
 // Keys per 16-byte load.
 #define VECTOR (16 / (int)sizeof(KEY))
 struct alignas(16) Keys {
@@ -218,10 +310,11 @@ __device__ void count_digits(unsigned int *bins, KEY key) {
 }
 
 // Count the keys of each digit for every pass: passes do not change the counts, so one read of the keys suffices.
-// `counts` starts as 0; the first `cleared` states are set to 0. Any block size.
+// `counts` starts as 0, which the passes restore; the first `cleared` states are set to 0. Any block size.
 extern "C" __global__ void __launch_bounds__(1024)
     sort_peak_counts(const KEY *keys, unsigned int *counts, unsigned int *states, int cleared, int n) {
     __shared__ unsigned int bins[PASSES * DIGITS * COPIES];
+    await_previous_launch();
     int first = blockIdx.x * blockDim.x + threadIdx.x;
     int step = gridDim.x * blockDim.x;
     for (int i = threadIdx.x; i < PASSES * DIGITS * COPIES; i += blockDim.x) bins[i] = 0;
@@ -273,8 +366,8 @@ __device__ __forceinline__ void write_places(const int *p, const unsigned int *f
 // Idea: onesweep, where shared memory is reused: for a tile's counts, then, once all ranks are known, for its keys, and
 // then for the positions. So the tile fills shared memory, its runs of a digit are longer, and fewer tiles look back.
 // The positions are loaded meanwhile. Tiles are numbered in the order in which blocks start, by a ticket per pass;
-// tickets follow the counts and start as 0. Passes alternate between two tables of states, and each clears the other
-// one for the next pass. Limit: shared memory, as a run of a digit ends anywhere in a sector, so that short runs need
+// tickets follow the counts. A pass resets its counts and tickets to 0 for the next sort. Passes alternate between two
+// tables of states, and each clears the other one for the next pass. Limit: shared memory, as a run of a digit ends anywhere in a sector, so that short runs need
 // more writes; and registers, which limit a tile.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     sort_peak_pass(const KEY *keys, const int *places, KEY *keys_out, int *places_out, unsigned int *counts,
@@ -287,8 +380,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     int warp = t / WARP;
     unsigned int *next_states = states + (pass + 1) % 2 * (gridDim.x * DIGITS);
     states += pass % 2 * (gridDim.x * DIGITS);
+    await_previous_launch();
     // phase: number of the tile
-    if (t == 0) tile_of_block = (int)atomicAdd(&counts[PASSES * DIGITS + pass], 1u);
+    if (t == 0) tile_of_block = (int)atomicInc(&counts[PASSES * DIGITS + pass], gridDim.x - 1);
     __syncthreads();
     int tile = tile_of_block;
     int size = min(TILE, n - tile * TILE);
@@ -330,7 +424,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
 
     // phase: look back
     unsigned int begin = 0;
-    if (tile == 0) begin = scan_digits(t < DIGITS ? counts[pass * DIGITS + t] : 0, totals);
+    if (tile == 0) begin = scan_digits(t < DIGITS ? atomicExch(&counts[pass * DIGITS + t], 0u) : 0, totals);
     if (t < DIGITS) {
         if (tile > 0) begin = look_back(states, tile, t);
         atomicExch(&states[tile * DIGITS + t], COMPLETE | (begin + own));

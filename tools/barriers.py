@@ -1,9 +1,9 @@
 """Remove synchronization from the kernels, one item at a time, and check that no verdict is "verified": tools.barriers.
 
-Each `__syncthreads()`, `__syncwarp()`, fence, `volatile` and wait for copies or products of every kernel file is
-removed in turn, and every variant that executes it is checked like an edited text before its run. The verdict must be a
-finding, another result in another schedule, or that the edit was not executed; otherwise the item must be in
-`HARMLESS`, with the reason. `--jobs N` removes N items at the same time, each in a separate process.
+Each `__syncthreads()`, `__syncwarp()`, cluster barrier, fence, `volatile` and wait for copies or products of every
+kernel file is removed in turn, and every variant that executes it is checked like an edited text before its run. The
+verdict must be a finding, another result in another schedule, or that the edit was not executed; otherwise the item
+must be in `HARMLESS`, with the reason. `--jobs N` removes N items at the same time, each in a separate process.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from gpu.run.kernel_check import check_variant
 _SYNC_ITEM = re.compile(
     r"__sync(?:threads|warp)(?:_\w+)?\s*\([^;]*?\)\s*;|__threadfence(?:_\w+)?\s*\(\s*\)\s*;"
     r"|asm volatile\(\"(?:fence|wgmma\.(?:fence|commit_group|wait_group))[^\"]*\" ::: \"memory\"\);"
-    r"|__pipeline_wait_prior\([^;]*\);|(?<!asm )\bvolatile\b"
+    r"|__pipeline_wait_prior\([^;]*\);|\bcluster\.(?:sync|barrier_arrive|barrier_wait)\(\);|(?<!asm )\bvolatile\b"
 )
 _FUNCTION = re.compile(r"^(?!typedef)(?=\w)[^;={}]*?\b(\w+)\((?:[^;{}]|\n)*?\)\s*\{", re.MULTILINE)
-_BOUNDS = re.compile(r"__launch_bounds__\([^()]*\)")
+_BOUNDS = re.compile(r"__(?:launch_bounds|cluster_dims)__\([^()]*\)")
 _STATEMENT_BODY = re.compile(r"(?:\)|\belse|\bdo)\s*\Z")
 
 HARMLESS = {
@@ -73,7 +73,8 @@ EXTRA_PARAMS: dict[str, tuple[Params, ...]] = {
     "histogram": ({"bins": 100, "blocks": 3},),
     "matmul": ({"tile": "8"}, {"dtype": "float16"}),
     "reduction": ({"block": "512"}, {"block": "1024"}),
-    "sort": ({"result": "places"}, {"n": 40_000}, {"n": 40_000, "result": "places"}),
+    "softmax": ({"rows": 1, "n": 16_400},),
+    "sort": ({"result": "places"}, {"n": 5000}, {"n": 40_000}, {"n": 40_000, "result": "places"}),
 }
 """Parameters of a pattern with which variants execute items that they do not execute by default."""
 

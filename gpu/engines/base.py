@@ -17,6 +17,12 @@ from gpu.base.paths import KERNELS
 Array = npt.NDArray[Any]
 
 
+OVERLAPPED = "OVERLAPPED"
+"""Macro of files whose kernels may all begin while the previous launch ends, and wait for its end.
+
+By `griddepcontrol.wait`, before any access to memory (programmatic dependent launch, compute capability 9.0).
+"""
+
 SIMULATION_TIME_LABEL = "to simulate on this CPU"
 """Label of the simulator's times, which are not a GPU's."""
 

@@ -17,6 +17,7 @@ SAMPLE = [
     ("nbody", "pairs", "nbody_pairs", "__syncwarp();", 2, {"bodies": 48}),
     ("matmul", "peak", "matmul_peak", "__syncthreads();", 2, {"n": 16}),
     ("scan", "look-back", "look_back", "volatile", 1, {"n": 3000}),
+    ("sort", "peak", "sort_in_cluster", "cluster.sync();", 2, {"n": 5000}),
     ("softmax", "shared", "softmax_shared", "__syncthreads();", 5, {"rows": 2, "n": 64}),
     ("reduction", "last-block", "finish", "__threadfence();", 1, {"n": 1000}),
 ]

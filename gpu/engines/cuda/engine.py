@@ -31,6 +31,7 @@ from gpu.base.paths import KERNELS
 from gpu.devices.architecture import explain_missing_warpgroups, target_architecture
 from gpu.devices.probe import find_device_runtime, find_nvcc
 from gpu.engines.base import (
+    OVERLAPPED,
     Argument,
     Array,
     Buffer,
@@ -88,32 +89,38 @@ class CudaBuffer:
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A function of a loaded module, and its cubin; empty if it was linked with the device runtime."""
+    """A function of a loaded module, and its cubin; empty if it was linked with the device runtime.
+
+    An `overlapped` one may begin before the previous launch has ended, for whose end it waits itself.
+    """
 
     name: str
     function: Any
     image: bytes = field(default=b"", repr=False)
     load_handle: Callable[[str], ctypes.c_void_p] | None = field(default=None, repr=False)
+    overlapped: bool = False
 
 
 class CudaModule:
     """A compiled kernel file, loaded into the context."""
 
-    def __init__(self, file: str, module: Any, image: bytes = b"") -> None:
+    def __init__(self, file: str, module: Any, image: bytes = b"", *, overlapped: bool = False) -> None:
         self._file = file
         self._module = module
         self._image = image
+        self._overlapped = overlapped
         self._constants: dict[str, bytes] = {}
         self._handles: dict[str, ctypes.c_void_p] = {}
 
     def kernel(self, name: str) -> CudaKernel:
         try:
-            return CudaKernel(name, self._module.get_function(name), self._image, self._load_handle)
+            function = self._module.get_function(name)
+            return CudaKernel(name, function, self._image, self._load_handle, self._overlapped)
         except cuda.LogicError:
             raise KernelError(f"{self._file} has no kernel {name!r}.") from None
 
     def _load_handle(self, name: str) -> ctypes.c_void_p:
-        """Return the driver's handle of a function, for launches with tensor maps."""
+        """Return the driver's handle of a function, for launches with tensor maps or attributes."""
         if name not in self._handles:
             self._handles[name] = tensor_maps.load_function(self._image, name)
         return self._handles[name]
@@ -218,7 +225,10 @@ class CudaEngine:
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:
             macros = [f"-D{name}={value}" for name, value in (defines or {}).items()]
-            self._modules[key] = CudaModule(file, *self._compile(file, text, macros))
+            # An edited kernel may lack the wait, and its launches must not overlap then.
+            waits = OVERLAPPED in (defines or {}) and file not in self.sources
+            overlapped = waits and tensor_maps.has_launch_attributes()
+            self._modules[key] = CudaModule(file, *self._compile(file, text, macros), overlapped=overlapped)
         return self._modules[key]
 
     def _compile(self, file: str, text: str, macros: list[str]) -> tuple[Any, bytes]:
@@ -395,8 +405,8 @@ class CudaEngine:
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, CudaKernel)
         self._last_kernel = kernel.name
-        if any(isinstance(argument, TensorMap) for argument in arguments):
-            self._launch_with_maps(kernel, grid, block, arguments, shared_bytes)
+        if kernel.overlapped or any(isinstance(argument, TensorMap) for argument in arguments):
+            self._launch_by_handle(kernel, grid, block, arguments, shared_bytes)
             return
         types, values = zip(*map(_bind_argument, arguments), strict=True) if arguments else ((), ())
         with self._convert_errors():
@@ -410,13 +420,15 @@ class CudaEngine:
             stream = self._stream.stream if self._stream is not None else None
             kernel.function.prepared_async_call(tuple(grid), tuple(block), stream, *values, shared_size=shared_bytes)
 
-    def _launch_with_maps(
+    def _launch_by_handle(
         self, kernel: CudaKernel, grid: Extent, block: Extent, arguments: Sequence[Argument], shared_bytes: int
     ) -> None:
         assert kernel.load_handle is not None
         function, values = kernel.load_handle(kernel.name), [_encode_argument(argument) for argument in arguments]
         stream = self._stream.stream.handle if self._stream is not None else 0
-        run = tensor_maps.prepare_launch(function, grid, block, values, shared_bytes, stream)
+        run = tensor_maps.prepare_launch(
+            function, grid, block, values, shared_bytes, stream, overlapped=kernel.overlapped
+        )
         self._queue_lead_kernel()
         with self._time_phase("kernel"):
             status = run()

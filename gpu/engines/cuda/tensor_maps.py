@@ -1,7 +1,7 @@
-"""Tensor maps, and launches with them, by the driver's library through ctypes.
+"""Tensor maps, and launches with them or with attributes, by the driver's library through ctypes.
 
 PyCUDA has no function for tensor maps. It packs all arguments into one buffer, at whose start the driver does not place
-a parameter of this alignment; it has to be given each argument's address.
+a parameter of this alignment; it has to be given each argument's address. Nor has it launches with attributes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,34 @@ _BYTES, _ALIGNMENT = 128, 64
 _MAX_DYNAMIC_SHARED = 8
 _DATA_TYPES = {"uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "float16": 6, "float32": 7, "float64": 8}
 _LINE_BYTES, _SWIZZLE_128, _PROMOTION_128 = 128, 3, 2
+_PROGRAMMATIC_STREAM_SERIALIZATION = 6
+
+
+class _Attribute(ctypes.Structure):
+    """CUlaunchAttribute with an integer value."""
+
+    _fields_ = (("id", ctypes.c_int), ("padding", ctypes.c_int), ("value", ctypes.c_int * 16))
+
+
+class _Configuration(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(_Attribute)),
+        ("attribute_count", ctypes.c_uint),
+    )
+
+
+def has_launch_attributes() -> bool:
+    """Return whether the driver's library is loadable and launches with attributes."""
+    try:
+        return hasattr(load_driver(), "cuLaunchKernelEx")
+    except OSError:
+        return False
 
 
 def encode(address: int, shape: tuple[int, ...], dtype: np.dtype[Any], box_rows: int) -> bytes:
@@ -82,6 +110,8 @@ def prepare_launch(
     values: Sequence[bytes],
     shared_bytes: int,
     stream: int,
+    *,
+    overlapped: bool = False,
 ) -> Callable[[], int]:
     """Return a function that launches a kernel and returns the driver's status, with little work of its own.
 
@@ -97,6 +127,8 @@ def prepare_launch(
         Dynamic shared memory of a block.
     stream : int
         The handle of the stream; 0 for the default stream.
+    overlapped : bool
+        Whether it may begin before the previous launch of the stream has ended (programmatic dependent launch).
 
     Raises
     ------
@@ -108,8 +140,14 @@ def prepare_launch(
     addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, memories))
     if driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared_bytes):
         raise LaunchError(f"The driver rejects {shared_bytes} bytes of shared memory for a block.")
-    extents = map(ctypes.c_uint, (*grid, *block, shared_bytes))
-    launch = partial(driver.cuLaunchKernel, function, *extents, ctypes.c_void_p(stream), addresses, None)
+    if overlapped:
+        attribute = _Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, (ctypes.c_int * 16)(1))
+        extents = (ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block)
+        configuration = _Configuration(*extents, shared_bytes, stream, ctypes.pointer(attribute), 1)
+        launch = partial(driver.cuLaunchKernelEx, ctypes.byref(configuration), function, addresses, None)
+    else:
+        sizes = map(ctypes.c_uint, (*grid, *block, shared_bytes))
+        launch = partial(driver.cuLaunchKernel, function, *sizes, ctypes.c_void_p(stream), addresses, None)
 
     def run() -> int:
         status: int = launch()

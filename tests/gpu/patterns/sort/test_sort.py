@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
+from gpu.bench.recording_engine import RecordingEngine
 from gpu.engines.base import Engine, PhaseTimes
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.engines.null import NullEngine
@@ -160,13 +162,63 @@ def test_a_hundred_thousand_keys(variant: str) -> None:
     assert outcome.report.verified
 
 
-@pytest.mark.parametrize(("dtype", "n"), [("int32", 8193), ("float64", 4097)])
-def test_a_key_more_than_a_block_sorts_alone(dtype: str, n: int) -> None:
-    """Tiles take over, the last of which has hardly a key."""
+@pytest.mark.parametrize(
+    ("dtype", "n", "has_clusters"),
+    [("int32", 4097, True), ("float64", 8193, True), ("int32", 16385, True), ("float64", 8193, False)],
+)
+def test_a_key_more_than_a_block_or_cluster_sorts_alone(dtype: str, n: int, has_clusters: bool) -> None:
+    """A cluster takes over, then tiles, the last of which has hardly a key."""
     keys = keys_of(dtype, n)
     keys[::3] = keys[0]
-    outcome = run(COMPILED, "peak", keys, order="descending", result="places")
+    engine = SimulatorEngine("compiled")
+    engine.device = dataclasses.replace(engine.device, has_clusters=has_clusters)
+    outcome = run(engine, "peak", keys, order="descending", result="places", block=256)
     assert outcome.outputs["result"].tolist() == np.argsort(-keys.astype(np.float64), kind="stable").tolist()
+
+
+@pytest.mark.parametrize(
+    ("n", "has_clusters", "kernels"),
+    [
+        (4096, True, ["sort_in_block"]),
+        (4097, True, ["sort_in_cluster"]),
+        (16384, True, ["sort_in_cluster"]),
+        (8192, False, ["sort_in_block"]),
+        (16385, True, ["sort_peak_counts", *["sort_peak_pass"] * 4]),
+        (8193, False, ["sort_peak_counts", *["sort_peak_pass"] * 4]),
+    ],
+)
+def test_few_keys_take_one_launch(n: int, has_clusters: bool, kernels: list[str]) -> None:
+    engine = NamedLaunches()
+    engine.device = dataclasses.replace(
+        engine.device, has_clusters=has_clusters, shared_bytes_per_block=48 * 1024, multiprocessors=132
+    )
+    for _ in SORT.variant("peak").run(engine, {"values": np.zeros(n, np.int32)}, SORT.check({"block": 256})):
+        pass
+    assert engine.names == kernels
+
+
+class NamedLaunches(NullEngine):
+    """Lists the kernels that are launched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def launch(self, kernel: Any, *rest: Any, **more: Any) -> None:
+        self.names.append(kernel.name)
+
+
+def test_passes_restore_the_counts_for_the_next_sort() -> None:
+    """They are zeroed once: a replay, and any other repetition on the same memory, needs no fill."""
+    recorder, keys = RecordingEngine(SimulatorEngine("compiled")), keys_of("int32", 20000)
+    uploads: list[Any] = []
+    upload = recorder.upload
+    recorder.upload = lambda values: uploads.append(upload(values)) or uploads[-1]  # type: ignore[method-assign]
+    for _ in SORT.variant("peak").run(recorder, {"values": keys}, SORT.check({"input": "file", "block": 256})):
+        pass
+    [counts] = [buffer for buffer in uploads if buffer.dtype == np.uint32]
+    assert not recorder.download(counts).any()
+    recorder.finish()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -390,10 +442,14 @@ def test_an_examples_keys_fill_their_axis(preset) -> None:
     assert np.median(keys) > np.min(keys) + 0.1 * np.ptp(keys)
 
 
-@pytest.mark.parametrize(("dtype", "result"), [("uint32", "places"), ("uint64", "keys")])
-def test_more_keys_than_a_block_has_are_sorted_without_a_race(dtype: str, result: str) -> None:
-    """The small check of a run has few keys, which one block sorts: tiles that look back are watched here alone."""
+@pytest.mark.parametrize(
+    ("dtype", "result", "has_clusters"),
+    [("uint32", "places", False), ("uint64", "keys", False), ("uint32", "places", True)],
+)
+def test_more_keys_than_a_block_has_are_sorted_without_a_race(dtype: str, result: str, has_clusters: bool) -> None:
+    """The small check of a run has few keys, which one block sorts: tiles and clusters are watched here alone."""
     keys = make_keys("random", 9001, dtype, 3)
     engine = CheckingEngine()
+    engine.device = dataclasses.replace(engine.device, has_clusters=has_clusters)
     assert run(engine, "peak", keys, result=result, block=256).report.verified
     assert engine.findings == []
