@@ -299,12 +299,6 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
     to.slots = min(most_slots, (LEVELS <= FEW_LEVELS ? (int)LEVELS : bin_count) - (int)to.low);
     to.pitch = pitch;
     to.bin_count = bin_count;
-    // phase: clear
-    for (int i = threadIdx.x; i < to.slots * copies; i += blockDim.x) counters[i] = 0;
-    if (merging && threadIdx.x < bin_count) merged[threadIdx.x] = 0;
-    __syncthreads();
-
-    // phase: count
     const int pixels = 16 / sizeof(PIXEL);
     const PIXEL *plane = image + blockIdx.y * n;
     int thread = blockIdx.x * blockDim.x + threadIdx.x;
@@ -312,7 +306,16 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
     int head = min((pixels - blockIdx.y * n % pixels) % pixels, n);
     int loads = (n - head) / pixels;
     const uint4 *vectors = (const uint4 *)(plane + head);
-    int i = thread;
+    // phase: clear
+    uint4 first = make_uint4(0, 0, 0, 0);
+    if (thread < loads) first = vectors[thread];  // in flight while the counters are cleared
+    for (int i = threadIdx.x; i < to.slots * copies; i += blockDim.x) counters[i] = 0;
+    if (merging && threadIdx.x < bin_count) merged[threadIdx.x] = 0;
+    __syncthreads();
+
+    // phase: count
+    if (thread < loads) count_vector(to, first);
+    int i = thread + threads;
     for (; i + (LOADS - 1) * threads < loads; i += LOADS * threads) {
         uint4 loaded[LOADS];
 #pragma unroll
