@@ -315,11 +315,11 @@ class OverlappingEngine(Engine, Protocol):
 class SequencingEngine(Engine, Protocol):
     """An engine that can time several launches as one."""
 
-    def time_as_sequence(self, launches: int) -> AbstractContextManager[None]:
-        """Time all fills, launches and calls within the context as one launch, gaps between them included.
+    def time_as_sequence(self) -> AbstractContextManager[None]:
+        """Queue all fills and launches of the context at its end, and time them as one, gaps included.
 
-        Only before the first one is the cache cold; nothing else separates them, as in a program. `launches` is their
-        number: the device is kept busy while the CPU queues them.
+        Only before the first one is the cache cold; nothing else separates them, as in a program. Errors of launches
+        are raised at the end. Routines of libraries cannot be called within.
         """
         ...
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -215,7 +215,7 @@ class CudaEngine:
         self._events: list[tuple[str, Any, Any]] = []
         self._last_kernel = ""
         self._launch_ms = 0.0
-        self._in_sequence = False
+        self._sequence: list[Callable[[], None]] | None = None
         self._stream: SideStream | None = None
         self._memory = FreedMemoryPool(cuda)
         self._ipc_memory = IpcMemoryCache(cuda)
@@ -357,21 +357,21 @@ class CudaEngine:
         count = buffer.size // buffer.dtype.itemsize
         if not count:
             return
-        pattern = np.array([value]).astype(buffer.dtype)
-        self._queue_lead_kernel()
-        with self._time_phase("kernel"):
-            if self._stream is not None:
-                self._stream.fill(buffer.memory, pattern, count)
-                return
-            match buffer.dtype.itemsize:
-                case 1:
-                    cuda.memset_d8(buffer.memory, int(pattern.view(np.uint8)[0]), count)
-                case 2:
-                    cuda.memset_d16(buffer.memory, int(pattern.view(np.uint16)[0]), count)
-                case 4:
-                    cuda.memset_d32(buffer.memory, int(pattern.view(np.uint32)[0]), count)
-                case _:
-                    cuda.memcpy_htod(buffer.memory, np.repeat(pattern, count))
+        self._queue_kernel(partial(self._fill, buffer, np.array([value]).astype(buffer.dtype), count))
+
+    def _fill(self, buffer: CudaBuffer, pattern: Array, count: int) -> None:
+        if self._stream is not None:
+            self._stream.fill(buffer.memory, pattern, count)
+            return
+        match buffer.dtype.itemsize:
+            case 1:
+                cuda.memset_d8(buffer.memory, int(pattern.view(np.uint8)[0]), count)
+            case 2:
+                cuda.memset_d16(buffer.memory, int(pattern.view(np.uint16)[0]), count)
+            case 4:
+                cuda.memset_d32(buffer.memory, int(pattern.view(np.uint32)[0]), count)
+            case _:
+                cuda.memcpy_htod(buffer.memory, np.repeat(pattern, count))
 
     def free(self, buffer: Buffer) -> None:
         assert isinstance(buffer, CudaBuffer)
@@ -415,10 +415,9 @@ class CudaEngine:
             static_bytes = kernel.function.get_attribute(attribute.SHARED_SIZE_BYTES) if shared_bytes else 0
             if static_bytes + shared_bytes > self.device.shared_bytes_per_block:
                 kernel.function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
-        self._queue_lead_kernel()
-        with self._time_phase("kernel"):
-            stream = self._stream.stream if self._stream is not None else None
-            kernel.function.prepared_async_call(tuple(grid), tuple(block), stream, *values, shared_size=shared_bytes)
+        stream = self._stream.stream if self._stream is not None else None
+        launch = kernel.function.prepared_async_call
+        self._queue_kernel(partial(launch, tuple(grid), tuple(block), stream, *values, shared_size=shared_bytes))
 
     def _launch_by_handle(
         self, kernel: CudaKernel, grid: Extent, block: Extent, arguments: Sequence[Argument], shared_bytes: int
@@ -429,11 +428,12 @@ class CudaEngine:
         run = tensor_maps.prepare_launch(
             function, grid, block, values, shared_bytes, stream, overlapped=kernel.overlapped
         )
-        self._queue_lead_kernel()
-        with self._time_phase("kernel"):
-            status = run()
-        if status:
-            raise LaunchError(f"The driver rejected {kernel.name}: error {status}.")
+
+        def launch() -> None:
+            if status := run():
+                raise LaunchError(f"The driver rejected {kernel.name}: error {status}.")
+
+        self._queue_kernel(launch)
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
         memories = []
@@ -457,21 +457,32 @@ class CudaEngine:
         return None
 
     @contextmanager
-    def time_as_sequence(self, launches: int) -> Iterator[None]:
+    def time_as_sequence(self) -> Iterator[None]:
+        # Only calls of the driver follow each other while the GPU works: all else is prepared before.
+        self._sequence = sequence = []
+        try:
+            yield
+        finally:
+            self._sequence = None
         with self._convert_errors():
-            if self._lead_kernel is not None:
-                for _ in range(min(launches, _MAX_LEADS)):
-                    self._lead_kernel.queue()
+            for _ in range(min(len(sequence), _MAX_LEADS) if self._lead_kernel is not None else 0):
+                self._lead_kernel.queue()
         with self._time_phase("kernel"):
-            self._in_sequence = True
-            try:
-                yield
-            finally:
-                self._in_sequence = False
+            for launch in sequence:
+                launch()
+
+    def _queue_kernel(self, launch: Callable[[], None]) -> None:
+        """Queue a launch or fill, which is timed; in a sequence, at its end."""
+        if self._sequence is not None:
+            self._sequence.append(launch)
+            return
+        self._queue_lead_kernel()
+        with self._time_phase("kernel"):
+            launch()
 
     def _queue_lead_kernel(self) -> None:
-        if self._stream is not None or self._in_sequence:
-            return  # the lead kernel's stream and side streams would wait for each other
+        if self._stream is not None:
+            return  # the lead kernel's stream and these streams would wait for each other
         follows = bool(self._events) and self._events[-1][0] == "kernel"
         with self._convert_errors():
             if self._lead_kernel is not None and (self.isolates_launches or not follows):
@@ -524,10 +535,6 @@ class CudaEngine:
 
     @contextmanager
     def _time_phase(self, phase: str) -> Iterator[None]:
-        if self._in_sequence:
-            with self._convert_errors():
-                yield
-            return
         with self._convert_errors():
             start, end = cuda.Event(), cuda.Event()
             stream = self._stream.stream if self._stream is not None else None

@@ -23,8 +23,12 @@ def test_a_sequence_is_timed_as_one_launch(cuda_engine: Engine) -> None:
     cuda_engine.take_times()
     count()
     assert cuda_engine.take_times().launches == 2
-    with cuda_engine.time_as_sequence(2):
+    cuda_engine.fill(counts, 5)
+    cuda_engine.take_times()
+    with cuda_engine.time_as_sequence():
         count()
+        # Preparing a launch can take longer than a kernel: in between, the GPU would wait for the CPU.
+        assert cuda_engine.download(counts)[7] == 5, "nothing is queued before the end"
     times = cuda_engine.take_times()
     assert times.launches == 1
     assert times.kernel > 0
@@ -38,7 +42,7 @@ def test_a_launch_that_fails_ends_its_sequence(cuda_engine: Engine) -> None:
     kernel = cuda_engine.build("histogram.cu").kernel("histogram_interleaved")
     pixels, counts = cuda_engine.upload(np.zeros(1, np.uint8)), cuda_engine.upload(np.zeros(256, np.uint32))
     arguments = pixels, counts, np.int32(1), np.int32(256)
-    with pytest.raises(LaunchError), cuda_engine.time_as_sequence(1):
+    with pytest.raises(LaunchError), cuda_engine.time_as_sequence():
         cuda_engine.launch(kernel, (1, 1, 1), (2048, 1, 1), *arguments)
     cuda_engine.take_times()
     cuda_engine.launch(kernel, (1, 1, 1), (64, 1, 1), *arguments)
