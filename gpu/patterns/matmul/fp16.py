@@ -19,6 +19,8 @@ _DEPTH = _LINE = 64
 _BARRIER_BYTES = 16
 """Bytes of a stage's two barriers."""
 _PADDING_BLOCK = 256
+_MIN_LINE_ELEMENTS = 512
+"""The shortest row that is padded to whole lines, if at all: fewer sectors are read, and little more is written."""
 _MIN_SPLIT_DEPTH = 2048
 """The smallest k that the blocks of a cluster share."""
 
@@ -143,9 +145,10 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
 def _pad_rows(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
     """Return a matrix with a row length that is a multiple of a copy's: itself, or a copy padded with zeros."""
     rows, columns = matrix.shape
-    pitch = -(-columns // _COPY_ELEMENTS) * _COPY_ELEMENTS
-    if pitch == columns:
+    if columns % _COPY_ELEMENTS == 0:
         return matrix
+    unit = _LINE if columns >= _MIN_LINE_ELEMENTS else _COPY_ELEMENTS
+    pitch = -(-columns // unit) * unit
     padded = engine.allocate((rows, pitch), np.float16)
     parts = pitch // _COPY_ELEMENTS
     grid = (-(-rows * parts // _PADDING_BLOCK), 1, 1)

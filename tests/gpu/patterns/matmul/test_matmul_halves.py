@@ -170,6 +170,27 @@ def test_blocks_have_tiles_that_keep_a_device_busy(
     assert seen["launches"][-1][1] <= max(opt_in, 48 * 1024)
 
 
+@pytest.mark.parametrize(
+    ("columns", "pitch"), [(8, None), (9, 16), (511, 512), (520, None), (513, 576), (1001, 1024), (1000, None)]
+)
+def test_rows_that_are_padded_fill_whole_lines_if_they_are_long(columns: int, pitch: int | None) -> None:
+    padded: list[tuple[int, ...]] = []
+
+    class Watched(NullEngine):
+        def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
+            if kernel.name == "matmul_whole_rows":
+                padded.append(arguments[1].shape)
+                rows, given, parts = arguments[2:]
+                assert (rows, given) == arguments[0].shape
+                assert 8 * parts == arguments[1].shape[1]
+                assert grid[0] * block[0] >= rows * parts
+
+    params = PATTERN.check({"n": 64, "dtype": "float16"})
+    for _ in PATTERN.variant("warpgroups").run(Watched(), random_matrices(3, 64, columns), params):
+        pass
+    assert padded == ([] if pitch is None else [(3, pitch)])
+
+
 def test_counts_of_tensor_copies() -> None:
     """A tensor copy writes its boxes line by line, and a line of 128 bytes is a wavefront."""
     params = {"n": 33, "m": 20, "k": 77, "dtype": "float16"}
