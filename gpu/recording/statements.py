@@ -41,8 +41,9 @@ class Term:
     parts : tuple of Term
         The subexpressions, in source order.
     value : number or None
-        The value of a constant; for an update, 1 if it returns the old value; for a part, its index and its number of
-        scalars; for a load, an assignment and a temporary value, the number of accesses.
+        The value of a constant; for an update, 1 if it returns the old value; for a product, 1 if it is not rounded
+        before the sum or difference that uses it; for a part, its index and its number of scalars; for a load, an
+        assignment and a temporary value, the number of accesses.
     rows : tuple of int
         The lengths of all dimensions of an array except the first, for an index over several dimensions.
     """

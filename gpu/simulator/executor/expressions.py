@@ -23,6 +23,7 @@ from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
+from gpu.simulator.ir.contraction import get_fused_operation, is_exact_product
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS
 from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
 from gpu.simulator.ir.value_uses import ValueUses
@@ -136,7 +137,20 @@ class ExpressionCompiler(Visitor):
 
     def visit_binary(self, node: ir.Binary) -> Evaluator:
         assert isinstance(node.left.type, Scalar)
-        return self._apply(node.op, get_binary_operation(node.op, node.left.type), node.left, node.right)
+        product_first = is_exact_product(node.left)
+        if not product_first and not is_exact_product(node.right):
+            return self._apply(node.op, get_binary_operation(node.op, node.left.type), node.left, node.right)
+        left, right = self._compile_operand(node.left), self._compile_operand(node.right)
+        function = get_fused_operation(node.op, product_first=product_first)
+        combine = self.values.fused_operation(node.op, function, product_first=product_first)
+        return lambda frame, mask: combine(mask, left(frame, mask), right(frame, mask))
+
+    def _compile_operand(self, operand: ir.Expression) -> Evaluator:
+        """Compile an operand, which may be an exact product."""
+        if not is_exact_product(operand):
+            return self.compile_expression(operand)
+        left, right = self.compile_expression(operand.left), self.compile_expression(operand.right)
+        return self.values.exact_product(get_binary_operation("*", operand.type), left, right)
 
     def visit_cast(self, node: ir.Cast) -> Evaluator:
         if isinstance(node.type, Scalar) and isinstance(node.operand.type, Scalar):
@@ -378,7 +392,7 @@ class ExpressionCompiler(Visitor):
 
     def visit_update(self, node: ir.Update) -> Evaluator:
         """Compile a compound assignment; as in C++, the right side is evaluated first."""
-        change, value = self._change(node), self.compile_expression(node.value)
+        change, value = self._change(node), self._compile_operand(node.value)
         gives_old, place, values = node.returns_old, node.place, self.values
         if isinstance(place, ir.Local):
             slot, merged, noted = place.slot, values.merge, values.on_assign
@@ -416,10 +430,14 @@ class ExpressionCompiler(Visitor):
             size = compute.element.size
             return self.values.operation(op, lambda old, operand: old.offset_by(operand, size))
         assert isinstance(stored, Scalar)
+        widen, narrow = get_cast(stored, compute), get_cast(compute, stored)
+        if is_exact_product(expression.value):
+            fused = get_fused_operation(op, product_first=False)
+            function = fused if stored == compute else lambda x, y, old: narrow(fused(x, y, widen(old)))
+            return self.values.fused_operation(op, function, product_first=False)
         operation = get_binary_operation(op, compute)
         if stored == compute:
             return self.values.operation(op, operation)
-        widen, narrow = get_cast(stored, compute), get_cast(compute, stored)
         return self.values.operation(op, lambda old, operand: narrow(operation(widen(old), operand)))
 
     def visit_atomic(self, node: ir.Atomic) -> Evaluator:

@@ -83,6 +83,28 @@ class PlainValues:
         """Return a function of a mask and two values that applies a binary operation."""
         return lambda mask, left, right: function(left, right)
 
+    def exact_product(self, multiply: Callable[[Any, Any], Any], left: Evaluator, right: Evaluator) -> Evaluator:
+        """Return a closure of a product that is not rounded, for a fused operation only: here, of its factors."""
+        return lambda frame, mask: (left(frame, mask), right(frame, mask))
+
+    def fused_operation(
+        self, op: str, function: Callable[..., Any], *, product_first: bool
+    ) -> Callable[[LaneMask, Any, Any], Any]:
+        """Return a function of a mask and two operands, of which one is an exact product.
+
+        Parameters
+        ----------
+        op : str
+            "+" or "-".
+        function : callable
+            The function of the two factors and the other operand.
+        product_first : bool
+            Whether the first operand is the product.
+        """
+        if product_first:
+            return lambda mask, factors, other: function(*factors, other)
+        return lambda mask, other, factors: function(*factors, other)
+
     def convert(self, function: Callable[[Any], Any], value: Any) -> Any:
         """Convert a value to another type that represents the same number, bits or pointer."""
         return function(value)

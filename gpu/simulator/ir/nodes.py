@@ -83,13 +83,15 @@ class Unary:
 class Binary:
     """An arithmetic, bitwise or comparison operator; both operands have one type (except a shift's).
 
-    Pointers are compared as numbers, which a `Cast` produces.
+    Pointers are compared as numbers, which a `Cast` produces. An exact product is not rounded before the sum or
+    difference of which it is an operand.
     """
 
     type: Scalar
     op: str
     left: Expression
     right: Expression
+    is_exact: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ negative numbers shifted right). Functions on bits apply to 32 and 64 bits.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -71,71 +69,9 @@ def maximum(left: Value, right: Value) -> Value:
 
 def fused_multiply_add(x: Value, y: Value, z: Value) -> Value:
     """Return `x * y + z`, rounded once."""
-    if x.dtype == np.float64:
-        return _fused_multiply_add_64(x, y, z)
-    product = x.astype(np.float64) * y  # exact
-    total = product + z
-    # Rounding twice is wrong only where the first result is halfway between two floats, or too small for one.
-    halfway = (np.asarray(total).view(np.int64) & 0x1FFFFFFF) == 0x10000000
-    if halfway.any() or (np.abs(total) < np.finfo(np.float32).smallest_normal).any():
-        total = _round_to_odd(product, z.astype(np.float64))
-    return total.astype(np.float32)
+    from gpu.simulator.ir.native_fma import get_fma  # not above: only kernels that need it load LLVM
 
-
-def _sum_with_error(x: Value, y: Value) -> tuple[Value, Value]:
-    """Return a sum and its rounding error (Knuth, The Art of Computer Programming, volume 2, section 4.2.2)."""
-    total = x + y
-    part = total - x
-    return total, (x - (total - part)) + (y - part)
-
-
-def _round_to_odd(x: Value, y: Value) -> Value:
-    """Return a sum that is exact or odd, which can be rounded again without rounding twice."""
-    total, error = _sum_with_error(x, y)
-    is_even = (np.asarray(total).view(np.int64) & 1) == 0
-    inexact = np.isfinite(error) & (error != 0) & is_even
-    return np.where(inexact, np.nextafter(total, np.copysign(np.inf, error)), total)
-
-
-def _split_64(x: Value) -> tuple[Value, Value]:
-    """Return the upper and lower half of a number (Dekker, Numerische Mathematik 18, 1971)."""
-    scaled = 134217729.0 * x
-    upper = scaled - (scaled - x)
-    return upper, x - upper
-
-
-def _fused_multiply_add_64(x: Value, y: Value, z: Value) -> Value:
-    """Add with one rounding (Boldo and Melquiond, IEEE Transactions on Computers 57, 2008)."""
-    product = x * y
-    (x1, x0), (y1, y0) = _split_64(x), _split_64(y)
-    error = x0 * y0 - (((product - x1 * y1) - x0 * y1) - x1 * y0)
-    small, smaller = _sum_with_error(z, error)
-    large, rest = _sum_with_error(product, small)
-    result = large + _round_to_odd(smaller, rest)
-    # The method needs factors and a product without underflow and overflow.
-    sizes = [np.abs(each) for each in (x, y, z, product)]
-    fits = (sizes[0] < 2.0**900) & (sizes[1] < 2.0**900) & (sizes[2] < 2.0**1000) & (sizes[3] < 2.0**1000)
-    fits &= sizes[3] > 2.0**-900
-    if np.all(fits):
-        return result
-    # An infinite z is the sum of all finite factors, even if their product overflows to the other infinity.
-    other = np.where(np.isinf(z) & np.isfinite(x) & np.isfinite(y), z, product + z)
-    result = np.where(fits, result, other)
-    finite = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & (x != 0) & (y != 0) & ~fits
-    for place in np.argwhere(finite):
-        index = tuple(place)
-        a, b, c = (Fraction(float(np.broadcast_to(each, result.shape)[index])) for each in (x, y, z))
-        exact = a * b + c
-        if exact:
-            result[index] = _to_float(exact)
-    return result[()]
-
-
-def _to_float(number: Fraction) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
+    return get_fma()(x, y, z)
 
 
 def reciprocal_root(x: Value) -> Value:

@@ -60,8 +60,9 @@ def _operator(
 
 
 def _arithmetic(name: str, function: Function, instruction: str, ptx: str | Missing) -> Operation:
-    forms = {"f": f"f{instruction} contract $T $x, $y", "": f"{instruction} $flags$T $x, $y"}
-    return _operator(name, function, ptx, forms)
+    forms = {"f": f"f{instruction} $T $x, $y", "": f"{instruction} $flags$T $x, $y"}
+    # NVIDIA's compiler contracts wherever it can, so the timing model's code does too.
+    return _operator(name, function, ptx, forms, {**forms, "f": f"f{instruction} contract $T $x, $y"})
 
 
 def _bitwise(name: str, function: Function, instruction: str) -> Operation:

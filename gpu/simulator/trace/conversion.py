@@ -193,7 +193,8 @@ class _TermConverter(Visitor):
         return Term("unary", node.op, node.type.name, _convert_all(node.operand))
 
     def visit_binary(self, node: ir.Binary) -> Term:
-        return Term("binary", node.op, _type_name(node.left.type), _convert_all(node.left, node.right))
+        operands = _convert_all(node.left, node.right)
+        return Term("binary", node.op, _type_name(node.left.type), operands, value=1 if node.is_exact else None)
 
     def visit_logical(self, node: ir.Logical) -> Term:
         return Term("logical", node.op, node.type.name, _convert_all(node.left, node.right))

@@ -104,6 +104,25 @@ class TracedValues(PlainValues):
         nodes = [operand.node for operand in operands]
         return TracedValue(result, self._recorder.record_operation(op, mask, result, nodes, values))
 
+    def exact_product(self, multiply: Callable[[Any, Any], Any], left: Evaluator, right: Evaluator) -> Evaluator:
+        """Return a closure of the factors and the rounded product, which the recording shows."""
+
+        def run(frame: CallFrame, mask: LaneMask) -> tuple[Any, Any, TracedValue]:
+            factors = left(frame, mask), right(frame, mask)
+            return factors[0].value, factors[1].value, self._operate("*", multiply, mask, factors)
+
+        return run
+
+    def fused_operation(
+        self, op: str, function: Callable[..., Any], *, product_first: bool
+    ) -> Callable[[LaneMask, Any, Any], TracedValue]:
+        def run(mask: LaneMask, first: Any, second: Any) -> TracedValue:
+            (x, y, product), other = (first, second) if product_first else (second, first)
+            operands = (product, other) if product_first else (other, product)
+            return self._operate(op, lambda *rounded: function(x, y, other.value), mask, operands)
+
+        return run
+
     def convert(self, function: Callable[[Any], Any], value: TracedValue) -> TracedValue:
         return TracedValue(function(value.value), value.node)
 

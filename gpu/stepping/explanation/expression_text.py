@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -23,11 +25,15 @@ _MIN_MASK = 1 << 16
 
 
 class FormattedTerm(NamedTuple):
-    """A formatted expression, its value (None if unknown), and its operator precedence level."""
+    """A formatted expression, its value (None if unknown), and its operator precedence level.
+
+    `factors` are those of a product that is not rounded before the sum or difference that uses it.
+    """
 
     text: str
     value: Value = None
     level: int = _HIGHEST
+    factors: tuple[Value, ...] = ()
 
     def format_operand(self, level: int) -> str:
         """Return the text as an operand of an operator with a precedence level."""
@@ -145,9 +151,8 @@ class TermFormatter:
         old = self._variable_value(target.text) if target.kind == "variable" else self._consume_reads(1)
         if not (old is None or right.value is None or isinstance(old, tuple)):
             own_type, computed = Scalar(np.asarray(old).dtype.name), Scalar(term.type)
-            new = get_cast(computed, own_type)(
-                get_binary_operation(op, computed)(get_cast(own_type, computed)(old), right.value)
-            )
+            left = FormattedTerm("", get_cast(own_type, computed)(old))
+            new = get_cast(computed, own_type)(_compute_binary(op, computed, left, right))
         formatted = FormattedTerm(
             f"{_build_leaf(place, old).text} {op} {right.format_right_operand(op)}", new, _LEVELS[op]
         )
@@ -272,10 +277,10 @@ class TermFormatter:
         op = term.text
         left, right = (self._format(part) for part in term.parts)
         has_values = term.kind == "binary" and left.value is not None and right.value is not None
-        value = get_binary_operation(op, Scalar(term.type))(left.value, right.value) if has_values else None
-        return FormattedTerm(
-            f"{left.format_left_operand(op)} {op} {right.format_right_operand(op)}", value, _LEVELS[op]
-        )
+        value = _compute_binary(op, Scalar(term.type), left, right) if has_values else None
+        text = f"{left.format_left_operand(op)} {op} {right.format_right_operand(op)}"
+        factors = (left.value, right.value) if term.value and has_values else ()
+        return FormattedTerm(text, value, _LEVELS[op], factors)
 
     def _format_logical(self, term: Term) -> FormattedTerm:
         op = term.text
@@ -397,6 +402,17 @@ def _apply_casts(value: Value, source: Term, target: Term) -> Value:
         return value
     value = _apply_casts(value, source, target.parts[0])
     return get_cast(Scalar(np.asarray(value).dtype.name), Scalar(target.type))(value)
+
+
+def _compute_binary(op: str, type: Scalar, left: FormattedTerm, right: FormattedTerm) -> Value:
+    """Return the result of a binary operator, rounded once if an operand is a product that is not rounded."""
+    rounded: Value = get_binary_operation(op, type)(left.value, right.value)
+    if not (left.factors or right.factors) or not np.isfinite(rounded):
+        return rounded
+    # Fractions, as the window would have to load a compiler for the executor's function.
+    first, second = (prod(map(Fraction, map(float, each.factors or (each.value,)))) for each in (left, right))
+    exact = first - second if op == "-" else first + second
+    return type.dtype.type(float(exact)) if exact else rounded  # zeros have signs
 
 
 def _compute_function(name: str, type: str, values: list[Value]) -> Value:

@@ -54,6 +54,14 @@ _FLOAT_LITERALS = (
     "1.f .25f 0x1.8p3f INFINITY (-INFINITY) NAN"
 )
 
+ROUNDED_PRODUCTS = """
+template <class T> __device__ T round_product(T product) { return product; }
+#define MUL(a, b) round_product((a) * (b))
+"""
+"""Products that the sums which use them do not fuse, as the C compiler computes them."""
+
+FUSED_PRODUCTS = "#define MUL(a, b) ((a) * (b))"
+
 CUDA_MACROS = """
 #define DIV(a, b) ((a) / (b))
 #define REM(a, b) ((a) % (b))
@@ -68,6 +76,7 @@ CUDA_MACROS = """
 """
 
 C_MACROS = """
+#define MUL(a, b) ((a) * (b))
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -201,7 +210,8 @@ def float_expressions(depth: int) -> st.SearchStrategy[ExpressionNode]:
     whole, real = integer_expressions(depth - 1), float_expressions(depth - 1)
     anything = st.one_of(whole, real)
     pairs = ((real, real), (real, real), (whole, real), (real, whole))
-    arithmetic = [_operator_nodes(f"({{0}} {op} {{1}})", *pair) for op in "+-*/" for pair in pairs]
+    arithmetic = [_operator_nodes(f"({{0}} {op} {{1}})", *pair) for op in "+-/" for pair in pairs]
+    arithmetic += [_operator_nodes("MUL({0}, {1})", *pair) for pair in pairs]
     casts = [_operator_nodes(form.replace("{T}", type.short), anything) for type in FLOATS for form in _CASTS]
     changes = [
         *(_mutation_nodes(f"({{m}} {op}= {{0}})", FLOATS, anything) for op in ("", "+", "-", "*", "/")),

@@ -291,7 +291,7 @@ def test_a_fused_multiply_add_rounds_once() -> None:
     source = """
     __global__ void fused(const float *in, float *out) {
         out[0] = fmaf(in[0], in[0], in[1]);
-        out[1] = in[0] * in[0] + in[1];
+        out[1] = __fmul_rn(in[0], in[0]) + in[1];
     }"""
     x = np.float32(1 + 2.0**-12)
     _, out = run_kernel(source, "fused", np.array([x, -1], np.float32), np.zeros(2, np.float32), block=1)

@@ -15,6 +15,7 @@ from tests.gpu.simulator.expressions import (
     CUDA_MACROS,
     FLOATS,
     INTEGERS,
+    ROUNDED_PRODUCTS,
     TYPES,
     CType,
     ExpressionNode,
@@ -93,9 +94,9 @@ class ProgramBatch:
         return loads + self.body
 
 
-def cuda_source(batch: ProgramBatch) -> str:
+def cuda_source(batch: ProgramBatch, products: str = ROUNDED_PRODUCTS) -> str:
     return (
-        f"{CUDA_MACROS}\n#define BEGIN\n#define END(program)\n"
+        f"{products}{CUDA_MACROS}\n#define BEGIN\n#define END(program)\n"
         f"__global__ void expressions({', '.join(_PARAMETERS)}) {{\n"
         f"int i = blockIdx.x * blockDim.x + threadIdx.x;\n{batch.source()}}}\n"
     )

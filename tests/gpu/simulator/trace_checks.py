@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +90,38 @@ def check_values(found: Ancestry) -> None:
     """Compute each operation again from its sources' values."""
     for node in found.nodes.values():
         if node.operator in OPERATIONS and len(node.sources) == 2:
-            are_identical(OPERATIONS[node.operator](*(operand_value(found, node, n) for n in range(2))), node.value)
+            factors = [_find_factors(found, source) for source in node.sources]
+            check_operation(node.operator, [operand_value(found, node, n) for n in range(2)], factors, node.value)
         for source in node.sources:
             assert source == 0 or source < node.number
             assert source == 0 or found.nodes[source].event <= node.event
+
+
+def _find_factors(found: Ancestry, number: int) -> list[Any]:
+    is_product = number and found.nodes[number].operator == "*"
+    return [operand_value(found, found.nodes[number], n) for n in range(2)] if is_product else []
+
+
+def check_operation(operator: str, operands: Sequence[Any], factors: Sequence[Sequence[Any]], value: Any) -> None:
+    """Compute an operation again; a sum or difference may round once if an operand is a product of factors."""
+    for place, pair in enumerate(factors):
+        if operator in ("+", "-") and len(pair) == 2 and np.asarray(value).dtype.kind == "f":
+            (x, y), other = map(type(value), pair), type(value)(operands[1 - place])
+            if operator == "-" and place:
+                x = -x
+            elif operator == "-":
+                other = -other
+            if fma(x, y, other) == value:
+                return
+    are_identical(OPERATIONS[operator](*operands), value)
+
+
+def fma(x: Any, y: Any, z: Any) -> Any:
+    """Return x * y + z, rounded once: of the candidates around its double, the nearest one."""
+    dtype, exact = type(x), Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    first = dtype(float(exact))
+    candidates = (first, np.nextafter(first, dtype(-np.inf)), np.nextafter(first, dtype(np.inf)))
+    return min(candidates, key=lambda each: abs(Fraction(float(each)) - exact))
 
 
 def operand_value(found: Ancestry, node: TraceNode, place: int) -> Any:

@@ -45,6 +45,17 @@ def test_brent_kung_as_a_lecturer_wants_it():
     assert explain(recording, recording.event_count, 0, 0).text == ""
 
 
+@pytest.mark.parametrize("expression", ["a[0] * a[0] + a[1]", "a[1] + a[0] * a[0]", "-(-a[1] - a[0] * a[0])"])
+def test_a_fused_sum_has_the_value_that_was_computed(expression):
+    x = np.float32(1 + 2.0**-12)
+    values = np.array([x, -(x * x), *[0] * 62], np.float32)
+    body = f"float y = {expression}; a[int(1e9f * ({expression}))] = 3; y -= a[0] * 0; y += a[0] * a[0];"
+    first, second, *_, last = explain_statements(body, [values], parameters="float *a", thread=0, block=1)
+    assert first.endswith(" = 5.96046e-08"), first
+    assert second == "a[59] = 3"
+    assert last.endswith(" = 1.00049"), last
+
+
 def test_shuffles():
     recording = record_launch(SHUFFLE, [np.arange(32, dtype=np.int32)])
     texts = [explain(recording, moment, 0, 3).text for moment in range(recording.event_count)]

@@ -61,6 +61,31 @@ def emit_binary(
     return _emit_form(asm, op, choose_form(form, type), type, (left, right), flags)
 
 
+def emit_fused(asm: Assembly, op: str, type: Scalar, left: str | tuple[str, ...], right: str | tuple[str, ...]) -> str:
+    """Return the sum or difference of a number and an exact product, rounded once.
+
+    Parameters
+    ----------
+    asm : Assembly
+        Receives the instructions.
+    op : str
+        "+" or "-".
+    type : Scalar
+        The type of all operands.
+    left, right : str or tuple of str
+        The operands; one is a tuple of the product's factors.
+    """
+    factors, z = (left, right) if isinstance(left, tuple) else (right, left)
+    assert isinstance(factors, tuple)
+    assert isinstance(z, str)
+    x, y = factors
+    if op == "-" and isinstance(left, tuple):
+        z = emit_unary(asm, "-", type, z)
+    elif op == "-":
+        x = emit_unary(asm, "-", type, x)
+    return emit_intrinsic(asm, "fma", type, (x, y, z))
+
+
 def emit_unary(asm: Assembly, op: str, type: Scalar, operand: str) -> str:
     """Return the result of `-`, `~` or `!`.
 

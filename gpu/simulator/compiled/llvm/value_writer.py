@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from gpu.simulator import ir
 from gpu.simulator.compiled.llvm import arithmetic
 from gpu.simulator.compiled.llvm.assembly import Assembly, memory_type, value_type
+from gpu.simulator.ir.contraction import is_exact_product
 from gpu.simulator.ir.walking import Visitor
 from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
 
@@ -85,11 +86,19 @@ class ValueWriter(Visitor):
     def visit_binary(self, node: ir.Binary, frame: Any) -> Value:
         type = node.left.type
         assert isinstance(type, Scalar)
-        first, second = self.scalar(frame, node.left), self.scalar(frame, node.right)
+        first, second = self._operand(frame, node.left), self._operand(frame, node.right)
+        if isinstance(first, tuple) or isinstance(second, tuple):
+            return arithmetic.emit_fused(self._asm, node.op, type, first, second)
         if node.op in ("<<", ">>") and isinstance(node.right.type, Scalar):
             second = arithmetic.emit_cast(self._asm, node.right.type, type, second)
         flags = self._no_wrap_flags(frame, node)
         return arithmetic.emit_binary(self._asm, node.op, type, first, second, flags=flags, target=self.target)
+
+    def _operand(self, frame: Any, operand: ir.Expression) -> Value:
+        """Return an operand; for an exact product, its factors."""
+        if self.target == "llvm" and is_exact_product(operand):
+            return self.scalar(frame, operand.left), self.scalar(frame, operand.right)
+        return self.scalar(frame, operand)
 
     def visit_logical(self, node: ir.Logical, frame: Any) -> Value:
         asm = self._asm
@@ -176,7 +185,7 @@ class ValueWriter(Visitor):
 
     def visit_update(self, node: ir.Update, frame: Any) -> Value:
         asm, place, operand, compute = self._asm, node.place, node.value, node.compute_type
-        right = "" if isinstance(compute, Pointer) else self.scalar(frame, operand)
+        right = "" if isinstance(compute, Pointer) else self._operand(frame, operand)
         address = self._place_address(frame, place)
         old = self._load(address, place.type)
         assert isinstance(old, str)
@@ -185,10 +194,15 @@ class ValueWriter(Visitor):
         else:
             stored_type = node.type
             assert isinstance(stored_type, Scalar)
-            if node.op in ("<<", ">>") and isinstance(operand.type, Scalar):
-                right = arithmetic.emit_cast(asm, operand.type, compute, right)
             widened, flags = arithmetic.emit_cast(asm, stored_type, compute, old), self._no_wrap_flags(frame, node)
-            computed = arithmetic.emit_binary(asm, node.op, compute, widened, right, flags=flags, target=self.target)
+            if isinstance(right, tuple):
+                computed = arithmetic.emit_fused(asm, node.op, compute, widened, right)
+            else:
+                if node.op in ("<<", ">>") and isinstance(operand.type, Scalar):
+                    right = arithmetic.emit_cast(asm, operand.type, compute, right)
+                computed = arithmetic.emit_binary(
+                    asm, node.op, compute, widened, right, flags=flags, target=self.target
+                )
             new = arithmetic.emit_cast(asm, compute, stored_type, computed, self.target)
         self._store(address, place.type, new)
         return old if node.returns_old else new

@@ -22,6 +22,7 @@ from gpu.simulator.frontend.lowering.conversions import (
 )
 from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_function_type, value_type
+from gpu.simulator.ir.contraction import contract_operands, contract_product
 from gpu.simulator.types import BOOL, INT64, VOID, Pointer, Scalar
 
 _POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
@@ -48,7 +49,7 @@ def lower_binary(lower: Lowering, cursor: Cursor) -> ir.Expression:
     type = lower.type_of(cursor)
     if not isinstance(type, Scalar):
         raise build_unsupported_error(cursor, f"the operator {operator} here")
-    return fold_constants(ir.Binary(type, operator, first, second))
+    return fold_constants(ir.Binary(type, operator, *contract_operands(operator, first, second)))
 
 
 def _lower_pointer_arithmetic(
@@ -121,7 +122,7 @@ def _lower_assignment(lower: Lowering, cursor: Cursor, place: ir.Place) -> ir.Ex
     shift = operator in ("<<", ">>")
     compute = promote(place.type) if shift else value.type
     assert isinstance(compute, Scalar)
-    return ir.Update(place.type, place, operator, value, compute)
+    return ir.Update(place.type, place, operator, contract_product(operator, value), compute)
 
 
 def _required_place(lower: Lowering, cursor: Cursor) -> ir.Place:

@@ -6,10 +6,8 @@ import os
 import subprocess
 import sys
 import time
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -803,34 +801,3 @@ __global__ void k(int *a, int n) {
     again = np.zeros(blocks, np.int32)
     kernel.launch((blocks, 1, 1), (1, 1, 1), [again.view(np.uint8), np.int32(1)])
     np.testing.assert_array_equal(again, whole)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_machine_code_fuses_products_and_sums_and_lockstep_does_not(dtype, tmp_path, monkeypatch):
-    """docs/own-kernels.md says so; the intrinsics that round are never fused."""
-    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
-    name, multiply = ("float", "__fmul_rn") if dtype is np.float32 else ("double", "__dmul_rn")
-    text = f"""
-    __global__ void k(const {name} *x, {name} *out) {{
-        int i = threadIdx.x;
-        {name} a = x[3 * i], b = x[3 * i + 1], c = x[3 * i + 2];
-        out[i] = a * b + c, out[64 + i] = {multiply}(b, c) + a, out[128 + i] = fma(a, b, c);
-    }}
-    """
-    values = np.random.default_rng(5).standard_normal((64, 3)).astype(dtype)
-    exact = [Fraction(a) * Fraction(b) + Fraction(c) for a, b, c in values.astype(float).tolist()]
-    fused = np.array([_round_to(value, dtype) for value in exact], dtype)
-    rounded, other = (values[:, i] * values[:, i + 1] + values[:, (i + 2) % 3] for i in range(2))
-    assert (fused != rounded).any()
-    module = SimulatedModule(text, Path("kernel.cu"), {})
-    for kernel, sums in ((module.kernel("k"), rounded), (module.compiled_kernel("k"), fused)):
-        out = np.zeros(192, dtype)
-        kernel.launch((1, 1, 1), (64, 1, 1), [values.reshape(-1).view(np.uint8), out.view(np.uint8)])
-        assert np.array_equal(out.reshape(3, 64), [sums, other, fused])
-
-
-def _round_to(value: Fraction, dtype: Any) -> Any:
-    """Round a fraction to the nearest number of a type: of the candidates around its double, the nearest one."""
-    first = dtype(float(value))
-    candidates = (first, np.nextafter(first, dtype(-np.inf)), np.nextafter(first, dtype(np.inf)))
-    return min(candidates, key=lambda each: abs(Fraction(float(each)) - value))

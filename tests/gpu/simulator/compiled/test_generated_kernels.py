@@ -1,4 +1,4 @@
-"""Both executors on generated kernels: the same bits, also of floats where nothing is fused."""
+"""Both executors on generated kernels: the same bits, also of floats."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gpu.simulator.compiled import native_code
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.barrier_programs import kernels, kernels_with_functions
-from tests.gpu.simulator.expressions import TYPES, draw_operands
+from tests.gpu.simulator.expressions import FUSED_PRODUCTS, TYPES, draw_operands
 from tests.gpu.simulator.test_semantics import BLOCK, GRID, LANES, ProgramBatch, are_identical, batches, cuda_source
 
 Array = np.ndarray[Any, Any]
@@ -27,14 +26,6 @@ fixed = settings(
     phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),
 )
-
-
-@pytest.fixture(autouse=True)
-def unfused(tmp_path_factory, monkeypatch) -> None:
-    """Let products round before they are added, as they do in lockstep."""
-    plain = native_code.compile_text
-    monkeypatch.setattr(native_code, "compile_text", lambda text: plain(text.replace(" contract", "")))
-    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path_factory.getbasetemp() / "unfused"))
 
 
 def run_on_both(text: str, name: str, grid: int, block: int, *arguments: Any) -> list[tuple[Array, Array]]:
@@ -55,7 +46,7 @@ def compare_expressions(batch: ProgramBatch) -> None:
     uniform = [draw_operands(type, 1, generator)[0] for type in TYPES]
     results = [np.zeros((batch.count(real=False), LANES), np.int64), np.zeros((batch.count(real=True), LANES))]
     *_, wholes, reals = run_on_both(
-        cuda_source(batch), "expressions", GRID, BLOCK, *inputs, *uniform, np.int32(LANES), *results
+        cuda_source(batch, FUSED_PRODUCTS), "expressions", GRID, BLOCK, *inputs, *uniform, np.int32(LANES), *results
     )
     places = {True: 0, False: 0}
     for number, is_real in batch.rows:

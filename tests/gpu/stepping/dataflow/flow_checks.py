@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu.stepping.dataflow.dataflow import CellTerm, Dataflow
 from gpu.stepping.dataflow.rows import Row
-from tests.gpu.simulator.trace_checks import OPERATIONS, are_identical
+from tests.gpu.simulator.trace_checks import OPERATIONS, are_identical, check_operation
 
 
 def check_flow(flow: Dataflow) -> Dataflow:
@@ -94,7 +94,10 @@ def check_and_count_operators(flow: Dataflow, term: CellTerm) -> int:
         operands: list[Any] = [operand.value for operand in term.operands]
         if dtype.kind != "b":
             operands = [np.asarray(each).astype(dtype) for each in operands]
-        are_identical(OPERATIONS[term.operator](*operands), term.value)
+        factors = [
+            [each.value for each in operand.operands] if operand.operator == "*" else [] for operand in term.operands
+        ]
+        check_operation(term.operator, operands, factors, term.value)
     return 1 + sum(check_and_count_operators(flow, operand) for operand in term.operands)
 
 
