@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -127,13 +128,19 @@ def ensure_packages(python: Path, venv: Path = VENV, requirements: Sequence[Path
             stamps[file] = stamp, fingerprint
     if not stamps:
         return
-    print_line("installing the Python packages; the first time this takes a few minutes")
+    print_line(f"downloading {_list_packages(*stamps)} from PyPI, if missing; the first time this takes a few minutes")
     if not _install_requirements(python, *stamps):
         raise SetupError(
             "The Python packages could not be installed; see pip's output above. Is there a network connection?"
         )
     for stamp, fingerprint in stamps.values():
         stamp.write_text(fingerprint, "utf-8")
+
+
+def _list_packages(*requirements: Path) -> str:
+    """Return the names of the packages that requirements files list."""
+    lines = [line for file in requirements for line in file.read_text("utf-8").splitlines()]
+    return ", ".join(name[0] for line in lines if (name := re.match(r"[A-Za-z][\w.-]*", line)))
 
 
 def _install_requirements(python: Path, *requirements: Path) -> bool:
@@ -164,6 +171,7 @@ def ensure_dask(
     last = stamp.read_text("utf-8") if stamp.exists() else ""
     if last == fingerprint or (last == f"{fingerprint} failed" and not retry):
         return
+    print_line(f"downloading {_list_packages(requirements)} from PyPI, if missing")
     failed = not _install_requirements(python, requirements)
     stamp.write_text(f"{fingerprint} failed" if failed else fingerprint, "utf-8")
     if failed:
@@ -225,14 +233,15 @@ def _install_pycuda(python: Path, venv: Path, driver: tuple[int, int]) -> str:
             f" (run: {system_libraries.apt_command(missing)})" if missing and shutil.which("apt-get") else ""
         )
     source = f"the CUDA toolkit in {plan.toolkit.folder}" if plan.toolkit else "CUDA's compiler from PyPI"
-    print_line(f"building PyCUDA with {source}; this takes about two minutes, once")
+    packages = _list_packages(CUDA_REQUIREMENTS)
+    print_line(f"downloading {packages} from PyPI and building PyCUDA with {source}; this takes two minutes, once")
     return gpu_support.install(python, CUDA_REQUIREMENTS, plan, probe.driver_library(), venv)
 
 
 def ensure_pycuda_files(python: Path, venv: Path = VENV, *, retry: bool = False) -> None:
     """Fetch the files that PyCUDA scripts need on the simulator; print a failure and continue."""
     if not python_files.files_folder(venv).exists():
-        print_line("fetching PyCUDA's Python files, for scripts on the simulator")
+        print_line("downloading PyCUDA's source from PyPI for its Python files, which scripts on the simulator use")
     if failure := python_files.ensure_files(python, venv, retry=retry):
         print_line(f"no PyCUDA scripts on the simulator: {failure} (`make setup` tries again)")
 

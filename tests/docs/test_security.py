@@ -41,7 +41,10 @@ PROMISES = {
     "Lockstep opens no connection and sends nothing": "docs/test_security.py::test_no_command_opens_a_connection",
     "the engine's process and its children cannot open connections": "gpu/process/test_privileges.py::"
     "test_a_program_that_it_starts_has_no_network_either",
-    "prints their names": "tools/test_setup.py::test_apt_is_called_as_allowed",
+    "prints their names before it downloads them": "tools/test_setup.py::test_apt_is_called_as_allowed "
+    "tools/test_setup.py::test_packages_are_installed_when_requirements_change",
+    "only from the source archive with the hash": "gpu/hosts/pycuda/test_python_files.py::"
+    "test_an_archive_with_another_hash_is_refused_before_its_code_runs",
     "The window runs an edited kernel in the simulator first": "gui/model/test_clearance.py::"
     "test_an_edited_text_runs_once_it_has_passed_and_is_not_checked_twice",
     "compiles a kernel from outside the project to machine code": "docs/test_security.py::"

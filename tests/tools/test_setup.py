@@ -154,10 +154,11 @@ def test_a_build_is_from_scratch_and_tried(tmp_path, monkeypatch):
     how = gpu_support.BuildPlan(toolkit=Toolkit(tmp_path, (13, 0)))
     requirements = tmp_path / "requirements-cuda.txt"
     assert gpu_support.install(Path("python"), requirements, how, None, tmp_path) == ""
-    uninstall, build, attempt = commands
+    uninstall, build, others, attempt = commands
     assert uninstall[-1] == "pycuda"
     assert "--no-cache-dir" in build
-    assert build[-1] == str(requirements)
+    assert "--require-hashes" in build
+    assert others[-1] == str(requirements)
     assert attempt == ["python", "-c", "import pycuda.driver"]
 
 
@@ -359,7 +360,7 @@ def test_an_old_python_is_one_sentence(monkeypatch, capsys):
     assert "Python 3.11 or newer is needed" in capsys.readouterr().err
 
 
-def test_packages_are_installed_when_requirements_change(tmp_path, monkeypatch):
+def test_packages_are_installed_when_requirements_change(tmp_path, monkeypatch, capsys):
     installs = []
 
     def run(command, **_options):
@@ -369,10 +370,13 @@ def test_packages_are_installed_when_requirements_change(tmp_path, monkeypatch):
     monkeypatch.setattr(setup.subprocess, "run", run)
     requirements = tmp_path / "requirements.txt"
     requirements.write_text("a")
-    for text, count in (("a", 1), ("a", 1), ("b", 2)):
+    for text, count in (("a", 1), ("a", 1), ("# of c\n-r d.txt\nb>=1\nb-2==3", 2)):
         requirements.write_text(text)
         setup.ensure_packages(Path("python"), tmp_path, (requirements,))
         assert len(installs) == count
+    first, second = capsys.readouterr().out.splitlines()
+    assert "downloading a from PyPI" in first
+    assert "downloading b, b-2 from PyPI" in second
 
 
 def test_only_what_a_command_needs_is_installed(tmp_path, monkeypatch):
@@ -409,7 +413,9 @@ def test_without_dask_set_up_goes_on(tmp_path, monkeypatch, capsys):
     requirements = tmp_path / "requirements.txt"
     requirements.write_text("dask")
     setup.ensure_dask(Path("python"), tmp_path, requirements)
-    assert "no Dask" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "downloading dask from PyPI" in output
+    assert "no Dask" in output
     setup.ensure_dask(Path("python"), tmp_path, requirements)
     assert len(installs) == 1, "what failed is not tried at every start"
     code = 0

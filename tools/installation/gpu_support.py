@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu.hosts.pycuda import python_files
 from tools.installation.probe import Toolkit
 
 _ERROR_LINE = re.compile(
@@ -139,8 +140,9 @@ def install(python: Path, requirements: Path, build_plan: BuildPlan, driver_libr
     link_libraries(folder, driver_library, links)
     # pip regards a build that does not load as installed, and a cached build refers to another checkout's folders.
     _run([str(python), "-m", "pip", "uninstall", "--quiet", "--yes", "pycuda"], dict(os.environ))
-    build = [*pip, "--no-cache-dir", "-r", str(requirements)]
+    build = [*pip, "--no-cache-dir", *python_files.pin_source(venv)]
     complaint = _run(build, build_environment(folder, links, dict(os.environ)))
+    complaint = complaint or _run([*pip, "-r", str(requirements)], dict(os.environ))
     return complaint or _run([str(python), "-c", "import pycuda.driver"], dict(os.environ))
 
 

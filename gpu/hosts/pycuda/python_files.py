@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 VERSION = "2026.1"
+_HASH = "sha256:759516160628ba06f32ce7e563e3f5b9214691dc9528a03ea99ea1073f4e14ba"
 _STAMP = "lockstep-pycuda-files"
 _TOOLKIT = ("lib64/libcudadevrt.a", "lib/x64/cudadevrt.lib")
 """Empty files in place of a toolkit's: PyCUDA checks that they exist."""
@@ -63,7 +64,7 @@ def fetch(python: Path, target: Path) -> str:
 
 def download(python: Path, download_folder: Path) -> tuple[Path | None, str]:
     """Download PyCUDA's source archive into a folder; return it, or None and the reason."""
-    options = ["--no-deps", "--no-binary", "pycuda", f"pycuda=={VERSION}", "--dest", str(download_folder)]
+    options = [*pin_source(download_folder), "--dest", str(download_folder)]
     process = subprocess.run(
         [_find_python_with_pip(python, download_folder / "pip"), "-m", "pip", "download", "--quiet", *options],
         capture_output=True,
@@ -76,6 +77,13 @@ def download(python: Path, download_folder: Path) -> tuple[Path | None, str]:
         errors = [line for line in process.stderr.splitlines() if line.startswith("ERROR")]
         return None, errors[-1].removeprefix("ERROR: ") if errors else "pip could not download it"
     return archive, ""
+
+
+def pin_source(folder: Path) -> list[str]:
+    """Write a requirements file into a folder; return pip's options to take only the archive with the known hash."""
+    file = folder / "pycuda-source.txt"
+    file.write_text(f"pycuda=={VERSION} --hash={_HASH}\n", "utf-8")
+    return ["--no-deps", "--no-binary", "pycuda", "--require-hashes", "-r", str(file)]
 
 
 def _find_python_with_pip(python: Path, folder: Path) -> Path:

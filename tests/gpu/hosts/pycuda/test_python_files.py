@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -43,6 +44,22 @@ def test_an_archive_that_is_none_or_reaches_out_leaves_nothing(tmp_path):
     assert "cannot be unpacked" in python_files.unpack(reaching, target)
     assert "has no pycuda/driver.py" in python_files.unpack(write_archive(tmp_path, ("pycuda-1/setup.py",)), target)
     assert list(target.parent.iterdir()) == []
+
+
+def test_an_archive_with_another_hash_is_refused_before_its_code_runs(tmp_path, monkeypatch):
+    name, ran = f"pycuda-{python_files.VERSION}", tmp_path / "ran"
+    setup_py = f"open({str(ran)!r}, 'w')\nfrom setuptools import setup\nsetup(name='pycuda', version='2026.1')"
+    with tarfile.open(tmp_path / f"{name}.tar.gz", "w:gz") as packed:
+        member = tarfile.TarInfo(f"{name}/setup.py")
+        member.size = len(setup_py)
+        packed.addfile(member, io.BytesIO(setup_py.encode()))
+    for variable, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(tmp_path)), ("NO_BUILD_ISOLATION", "0")):
+        monkeypatch.setenv(f"PIP_{variable}", value)
+    (tmp_path / "to").mkdir()
+    archive, failure = python_files.download(Path(sys.executable), tmp_path / "to")
+    assert archive is None
+    assert "HASHES" in failure
+    assert not ran.exists()
 
 
 def test_a_failure_is_told_and_tried_again_only_when_asked(tmp_path, monkeypatch, capsys):
