@@ -174,6 +174,16 @@ class CupyStream:
     def synchronize(self) -> None:
         """Do nothing: all work is complete."""
 
+    def begin_capture(self, mode: int | None = None) -> None:
+        """Raise NotImplementedError: there are no graphs."""
+        raise NotImplementedError(
+            "Lockstep's CuPy cannot capture a stream in a graph; launch the kernels without begin_capture."
+        )
+
+    def is_capturing(self) -> bool:
+        """Return False."""
+        return False
+
     def record(self, event: CupyEvent | None = None) -> CupyEvent:
         """Record an event."""
         event = event or CupyEvent()

@@ -16,6 +16,7 @@ import numpy as np
 
 from gpu.hosts.cupy import arrays, devices, faults, memory, random_numbers, runtime, textures, utilities
 from gpu.hosts.cupy.forwarding import ForwardingModule
+from gpu.hosts.cupy.jit.kernels import JIT
 from gpu.hosts.cupy.kernels import compilation, elementwise, raw, reduction
 
 VERSION = "14.0.0"
@@ -146,6 +147,7 @@ def _modules() -> dict[str, ForwardingModule]:
     )
     own = utilities.CUPYX | {"get_runtime_info": lambda full=False: _RuntimeInfo()}
     modules["cupyx"] = ForwardingModule("cupyx", None, own)
+    modules["cupyx.jit"] = ForwardingModule("cupyx.jit", None, JIT)
     modules["cupyx.profiler"] = ForwardingModule("cupyx.profiler", None, utilities.PROFILER)
     modules["cupyx.scipy"] = ForwardingModule("cupyx.scipy", None, {"get_array_module": arrays.get_array_module})
     return modules

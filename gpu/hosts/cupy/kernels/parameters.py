@@ -208,10 +208,13 @@ def declare_array(parameter: DeclaredParameter, type_: Type, array: DeviceArray)
     if contiguous and not parameter.is_raw:
         return f"{element} *{name}", array
     # A kernel may write to raw inputs, as CuPy lets it.
-    shape, strides = (array.shape or (1,)), (array.strides or (0,))
-    members = _pack_members([array.ptr, array.size, *shape, *strides])
     writable = c_type(type_) if parameter.is_raw else element
-    return f"CArray<{writable}, {array.ndim}, {'true' if contiguous else 'false'}> {name}", members
+    return f"CArray<{writable}, {array.ndim}, {'true' if contiguous else 'false'}> {name}", pack_array(array)
+
+
+def pack_array(array: DeviceArray) -> Any:
+    """Return an array's `CArray`, as a structure that is passed by value."""
+    return _pack_members([array.ptr, array.size, *(array.shape or (1,)), *(array.strides or (0,))])
 
 
 def declare_indexer(name: str, shape: Sequence[int]) -> tuple[str, Any]:

@@ -229,7 +229,8 @@ for translate in (False, True):
     ("statement", "message"),
     [
         ("import cupyx.scipy.sparse", "Lockstep's CuPy does not have the module cupyx.scipy.sparse."),
-        ("from cupyx import jit", "cannot import name 'jit' from 'cupyx'"),
+        ("from cupyx.jit import thrust", "cannot import name 'thrust' from 'cupyx.jit'"),
+        ("cp.cuda.Stream().begin_capture()", "Lockstep's CuPy cannot capture a stream in a graph"),
         ("cp.poly1d", "Lockstep's CuPy does not have cupy.poly1d."),
         ("cp.random.bytes_of", "Lockstep's CuPy does not have cupy.random.bytes_of."),
         ("cp.cuda.runtime.ipcGetMemHandle", "Lockstep's CuPy does not have cupy.cuda.runtime.ipcGetMemHandle."),

@@ -1,0 +1,1 @@
+"""`cupyx.jit`: Python functions that are translated to CUDA C++."""
