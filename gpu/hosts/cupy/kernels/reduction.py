@@ -195,16 +195,19 @@ class ReductionKernel(DeclaredKernel):
         reduce_type = self.reduce_type or c_type(types[self.out_params[0].name])
         if len(reduce_type) > 1 and self.reduce_type is not None:
             reduce_type = _find_reduce_type(reduce_type)
-        typedefs = f"{format_typedefs(types, letters)}typedef {reduce_type} _type_reduce;\n"
+        # The preamble may define the combined type.
+        definitions = f"{format_typedefs(types, letters)}{self.preamble}\ntypedef {reduce_type} _type_reduce;"
         start = f"= _type_reduce({self.identity})" if self.identity is not None else ""
         combine = "_s = _combine(_s, _a);"
         if self.identity is None:
             combine = "_s = _J < blockDim.x ? _a : _combine(_s, _a);"
         lines = "\n            "
-        return f"""{HEADERS}{typedefs}{self.preamble}
+        return f"""{HEADERS}{definitions}
 __device__ _type_reduce _combine(_type_reduce a, _type_reduce b) {{ return _type_reduce({self.reduce_expr}); }}
 extern "C" __global__ void {self.name}({", ".join(declarations)}, long long _count) {{
-    __shared__ _type_reduce _partial[{block}];
+    // Bytes, since variables in shared memory have no constructors.
+    __shared__ __align__(16) char _partial_bytes[{block} * sizeof(_type_reduce)];
+    _type_reduce *_partial = reinterpret_cast<_type_reduce *>(_partial_bytes);
     for (ptrdiff_t _i = blockIdx.x; _i < _out_ind.size(); _i += gridDim.x) {{
         const ptrdiff_t i = _i;
         _type_reduce _s {start};

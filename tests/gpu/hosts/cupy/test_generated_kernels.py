@@ -69,7 +69,7 @@ assert plus.get().tolist() == list(range(1, 10)) and minus.get().tolist() == lis
 
 def test_reductions_along_axes(script):
     ended = script(
-        """
+        '''
 norm = cp.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
 largest = cp.ReductionKernel("T x", "T y", "x", "max(a, b)", "y = a", None, "largest")
 mean = cp.ReductionKernel("T x", "float64 y", "x", "a + b", "y = a * _out_ind.size() / _in_ind.size()", "0", "mean",
@@ -93,7 +93,16 @@ assert norm(cp.empty((0, 3), cp.float64), axis=1).shape == (0,)
 dot = cp.ReductionKernel("T x, raw T y", "T z", "x * y[_j]", "a + b", "z = a", "0", "dot")
 a, b = cp.arange(100, dtype=cp.complex64) * 1j, cp.arange(100, dtype=cp.complex64)
 assert abs(dot(a, b) - (a.get() * b.get()).sum()) < 1
-""",
+place = cp.ReductionKernel(
+    "T x", "int32 y", "Place(x, _j)", "a.value < b.value ? b : a", "y = a.index", "Place()", "place",
+    reduce_type="Place", preamble="""
+    struct Place {
+        double value; int index;
+        __device__ Place() : value(-1e300), index(-1) {}
+        __device__ Place(double value, int index) : value(value), index(index) {}
+    };""")
+assert place(cp.asarray(host)) == host.argmax()
+''',
         "--check",
     )
     assert ended.code == 0, ended.stderr
