@@ -11,12 +11,15 @@ INVALID_COPY_DIRECTION = 21
 INVALID_FUNCTION = 98
 INVALID_DEVICE = 101
 PEER_ACCESS_UNSUPPORTED = 217
+FILE_NOT_FOUND = 301
 INVALID_HANDLE = 400
 ILLEGAL_STATE = 401
+SYMBOL_NOT_FOUND = 500
 ALREADY_REGISTERED = 712
 NOT_REGISTERED = 713
 NOT_READY = 600
 LAUNCH_FAILURE = 719
+COOPERATIVE_LAUNCH_TOO_LARGE = 720
 NOT_SUPPORTED = 801
 CAPTURE_UNSUPPORTED = 900
 CAPTURE_INVALIDATED = 901
@@ -50,6 +53,7 @@ ERRORS: dict[int, tuple[str, str]] = {
     217: ("cudaErrorPeerAccessUnsupported", "peer access is not supported between these two devices"),
     400: ("cudaErrorInvalidResourceHandle", "invalid resource handle"),
     401: ("cudaErrorIllegalState", "the operation cannot be performed in the present state"),
+    301: ("cudaErrorFileNotFound", "file not found"),
     500: ("cudaErrorSymbolNotFound", "named symbol not found"),
     600: ("cudaErrorNotReady", "device not ready"),
     700: ("cudaErrorIllegalAddress", "an illegal memory access was encountered"),

@@ -26,7 +26,7 @@ _SHARED_HEADERS = ROOT / "gpu" / "simulator" / "shim"
 """Headers that kernels and host code share; device function bodies are removed from them as from the program."""
 _COMPILERS = ("g++", "clang++", "c++")
 _EMPTY_HEADERS = (
-    *("cuda.h", "cuda_runtime_api.h", "device_launch_parameters.h", "cuda_profiler_api.h", "vector_types.h"),
+    *("cuda_runtime_api.h", "device_launch_parameters.h", "cuda_profiler_api.h", "vector_types.h"),
     *("vector_functions.h", "math_constants.h", "math_functions.h", "device_functions.h", "builtin_types.h"),
     *("sm_60_atomic_functions.h", "cuda_texture_types.h", "texture_types.h", "channel_descriptor.h"),
     *("device_atomic_functions.h", "texture_fetch_functions.h", "cuda_device_runtime_api.h", "cuda_surface_types.h"),

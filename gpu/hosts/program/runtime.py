@@ -40,6 +40,7 @@ from gpu.hosts.program.delayed_streams import ASYNCHRONOUS_ROUTINES, UNORDERED_R
 from gpu.hosts.program.errors import RefusedRoutineError
 from gpu.hosts.program.graphs import LEGACY_ROUTINES, NON_BLOCKING, Operation, ProgramGraphs
 from gpu.hosts.program.mapped_memory import MappedMemories, access_host, host_view
+from gpu.hosts.program.modules import ProgramModules
 from gpu.hosts.program.names import kernel_name
 from gpu.hosts.program.textures import ProgramTextures
 from gpu.simulator.executor.launch import SimulatedKernel
@@ -60,6 +61,8 @@ _HOST, _DEVICE, _MANAGED = 1, 2, 3
 _DYNAMIC_SHARED_BYTES, _CARVEOUT = 8, 9
 _KERNEL_ATTRIBUTES = (_DYNAMIC_SHARED_BYTES, _CARVEOUT, *range(10, 16))
 """Numbers of `cudaFuncAttribute` that can be set."""
+_GREATEST_PRIORITY = -5
+"""The greatest priority of a stream, as of recent GPUs; priorities do not change the order of operations here."""
 _INTERNAL_ERROR = 70
 """Exit code of an internal error, as in sysexits.h."""
 _ERROR_NUMBERS = {text: number for number, (_, text) in errors.ERRORS.items()}
@@ -130,6 +133,7 @@ class Runtime:
     _registered: dict[int, GlobalMemory] = field(default_factory=dict)
     _variables: dict[int, _Variable] = field(default_factory=dict)
     _events: dict[int, float] = field(default_factory=dict)
+    _priorities: dict[int, int] = field(default_factory=dict)
     _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(0x1000, 0x10))
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _last_error: int = 0
@@ -138,6 +142,8 @@ class Runtime:
     def __post_init__(self) -> None:
         self._textures = ProgramTextures(self._view_array_side)
         self._graphs = ProgramGraphs(self._bind_operation)
+        folders = dict.fromkeys(unit.path.parent for unit in self.units)
+        self._program_modules = ProgramModules(self.add_module, self.module, tuple(folders))
 
     def execute_routine(self, name: bytes, arguments: Any, count: int) -> int:
         """Execute a routine; return its error number. Threads of the program take turns."""
@@ -199,7 +205,8 @@ class Runtime:
 
     def find_implementation(self, routine: str) -> Callable[..., int | None]:
         """Return the method that executes a routine."""
-        owner = next(each for each in (self, self._textures, self._graphs) if hasattr(each, f"do_{routine}"))
+        owners = (self, self._textures, self._graphs, self._program_modules)
+        owner = next(each for each in owners if hasattr(each, f"do_{routine}"))
         method: Callable[..., int | None] = getattr(owner, f"do_{routine}")
         return method
 
@@ -576,8 +583,9 @@ class Runtime:
         _write_int(target, 13_000)
 
     def do_priorities(self, least: int, greatest: int) -> None:
-        for target in filter(None, (least, greatest)):
-            _write_int(target, 0)
+        for target, priority in ((least, 0), (greatest, _GREATEST_PRIORITY)):
+            if target:
+                _write_int(target, priority)
 
     def do_no_peer(self, target: int, device: int, peer: int) -> None:
         _write_int(target, 0)
@@ -675,6 +683,12 @@ class Runtime:
         if self.delayed is not None:
             self.delayed.add_stream(stream, is_non_blocking=bool(flags & NON_BLOCKING))
         _write(target, stream)
+
+    def do_set_stream_priority(self, stream: int, priority: int) -> None:
+        self._priorities[stream] = min(max(priority, _GREATEST_PRIORITY), 0)
+
+    def do_stream_priority(self, stream: int, target: int) -> None:
+        _write_int(target, self._priorities.get(stream, 0))
 
     def do_event_record(self, event: int, stream: int) -> None:
         if self._graphs.record_event(event, stream):
@@ -865,10 +879,37 @@ class Runtime:
         _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
         if block <= 0 or shared_bytes < 0:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        used = kernel.static_shared_bytes + shared_bytes + VALUE_BY_NUMBER[111]
-        # As on a GPU, a block that is too large to run is no error here: none is resident.
-        by_threads = VALUE_BY_NUMBER[39] // (-(-block // 32) * 32) if block <= VALUE_BY_NUMBER[1] else 0
-        _write_int(target, min(by_threads, VALUE_BY_NUMBER[81] // used, VALUE_BY_NUMBER[106]))
+        _write_int(target, _count_resident_blocks(kernel, block, shared_bytes))
+
+    def do_check_cooperative(
+        self, unit: int, line: int, parameters: int, pretty: int, blocks: int, block: int, shared_bytes: int
+    ) -> None:
+        """Refuse a cooperative launch whose blocks cannot all be resident, as of `do_occupancy`.
+
+        Parameters
+        ----------
+        unit, line, parameters, pretty : int
+            As of `do_kernel_attributes`.
+        blocks, block : int
+            Blocks of the grid, and threads per block.
+        shared_bytes : int
+            Dynamic shared memory per block.
+
+        Raises
+        ------
+        RefusedRoutineError, KernelError
+            There are too many blocks; or as of `do_kernel_attributes`.
+        """
+        _, _, kernel = self._load_kernel(unit, line, parameters, pretty)
+        if blocks > _count_resident_blocks(kernel, block, shared_bytes) * VALUE_BY_NUMBER[16]:
+            raise RefusedRoutineError(errors.COOPERATIVE_LAUNCH_TOO_LARGE)
+
+
+def _count_resident_blocks(kernel: SimulatedKernel, block: int, shared_bytes: int) -> int:
+    """Return the number of blocks that a multiprocessor runs at once; 0 if a block is too large, as on a GPU."""
+    used = kernel.static_shared_bytes + shared_bytes + VALUE_BY_NUMBER[111]
+    by_threads = VALUE_BY_NUMBER[39] // (-(-block // 32) * 32) if block <= VALUE_BY_NUMBER[1] else 0
+    return min(by_threads, VALUE_BY_NUMBER[81] // used, VALUE_BY_NUMBER[106])
 
 
 _ALLOWED_AFTER_ERROR = (

@@ -258,8 +258,11 @@ static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *found, int dev
 LOCKSTEP_ROUTINE(cudaStreamCreate, (cudaStream_t * stream), "stream_create", stream, 0)
 LOCKSTEP_CHECKED(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), flags <= cudaStreamNonBlocking,
                  "stream_create", stream, flags)
-LOCKSTEP_CHECKED(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned flags, int),
-                 flags <= cudaStreamNonBlocking, "stream_create", stream, flags)
+static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+    cudaError_t error = cudaStreamCreateWithFlags(stream, flags);
+    return error == cudaSuccess ? ::lockstep_host::ask("set_stream_priority", *stream, priority) : error;
+}
+LOCKSTEP_ROUTINE(cudaStreamGetPriority, (cudaStream_t stream, int *priority), "stream_priority", stream, priority)
 LOCKSTEP_ROUTINE(cudaStreamSetAttribute, (cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue *), "nothing")
 LOCKSTEP_ROUTINE(cudaCtxResetPersistingL2Cache, (), "nothing")
 LOCKSTEP_ROUTINE(cudaStreamDestroy, (cudaStream_t stream), "stream_destroy", stream)
@@ -303,6 +306,11 @@ static inline cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 g
                                                       size_t shared_bytes = 0, cudaStream_t stream = 0,
                                                       const char *file = __builtin_FILE(),
                                                       int line = __builtin_LINE()) {
+    unsigned long long blocks = 1ull * grid.x * grid.y * grid.z, threads = 1ull * block.x * block.y * block.z;
+    if (blocks && threads && threads <= 1024) { // otherwise the launch reports the error
+        cudaError_t error = ::lockstep_host::ask_of_kernel("check_cooperative", kernel, blocks, threads, shared_bytes);
+        if (error != cudaSuccess) return error;
+    }
     return ::lockstep_host::launch_by_address(kernel, grid, block, arguments, shared_bytes, stream, file, line);
 }
 template <typename... A>
@@ -310,8 +318,7 @@ static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(A...), dim3
                                                       size_t shared_bytes = 0, cudaStream_t stream = 0,
                                                       const char *file = __builtin_FILE(),
                                                       int line = __builtin_LINE()) {
-    return ::lockstep_host::launch_by_address((const void *)kernel, grid, block, arguments, shared_bytes, stream, file,
-                                              line);
+    return cudaLaunchCooperativeKernel((const void *)kernel, grid, block, arguments, shared_bytes, stream, file, line);
 }
 struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
@@ -391,6 +398,20 @@ static inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *blo
     *grid = blocks * processors;
     return error;
 }
+template <typename T>
+static inline cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, T kernel, int blocks, int) {
+    if (!bytes || blocks < 1) return ::lockstep_host::ask("invalid_value");
+    long long values[4] = {};
+    cudaError_t error = ::lockstep_host::ask_of_kernel("kernel_attributes", (const void *)kernel, values);
+    int whole = 0, reserved = 0, most = 0;
+    ::lockstep_host::ask("device_attribute", &whole, 81, 0);
+    ::lockstep_host::ask("device_attribute", &reserved, 111, 0);
+    ::lockstep_host::ask("device_attribute", &most, 97, 0);
+    long long left = whole / blocks - reserved;
+    left = (left < most ? left : most) - values[0];
+    *bytes = left > 0 ? (size_t)left : 0;
+    return error;
+}
 template <typename F, typename T>
 static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, T kernel, F bytes,
                                                                          int limit = 0) {
@@ -401,3 +422,4 @@ static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *gr
 
 #include "host_textures.h"
 #include "host_graphs.h"
+#include "host_pools.h"

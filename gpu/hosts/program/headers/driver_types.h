@@ -22,6 +22,7 @@ enum cudaError {
     cudaErrorInvalidDevice = 101,
     cudaErrorNoKernelImageForDevice = 209,
     cudaErrorPeerAccessUnsupported = 217,
+    cudaErrorFileNotFound = 301,
     cudaErrorInvalidResourceHandle = 400,
     cudaErrorIllegalState = 401,
     cudaErrorSymbolNotFound = 500,
@@ -137,6 +138,17 @@ struct cudaAccessPolicyWindow {
     size_t num_bytes;
     float hitRatio;
     cudaAccessProperty hitProp, missProp;
+};
+typedef struct cudaMemPool_st *cudaMemPool_t;
+enum cudaMemPoolAttr {
+    cudaMemPoolReuseFollowEventDependencies = 1,
+    cudaMemPoolReuseAllowOpportunistic,
+    cudaMemPoolReuseAllowInternalDependencies,
+    cudaMemPoolAttrReleaseThreshold,
+    cudaMemPoolAttrReservedMemCurrent,
+    cudaMemPoolAttrReservedMemHigh,
+    cudaMemPoolAttrUsedMemCurrent,
+    cudaMemPoolAttrUsedMemHigh
 };
 enum cudaMemLocationType {
     cudaMemLocationTypeInvalid,

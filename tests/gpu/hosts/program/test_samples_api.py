@@ -126,3 +126,51 @@ int main() {
 """
     )
     assert (ended.code, ended.stdout) == (0, f"{16 * 6} 0 {sum(range(10, 17))}"), ended.stderr
+
+
+def test_pools_priorities_and_cooperative_limits(program):
+    ended = program(
+        """
+#include <cooperative_groups.h>
+__global__ void wait_for_all(int *count) {
+    atomicAdd(count, 1);
+    cooperative_groups::this_grid().sync();
+    if (threadIdx.x + blockIdx.x == 0) *count *= 10;
+}
+int main() {
+    int least, greatest, priority, blocks;
+    CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    cudaStream_t stream;
+    CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest - 3));
+    CHECK(cudaStreamGetPriority(stream, &priority));
+    printf("%d %d %d\\n", least, greatest, priority);
+    cudaMemPool_t pool;
+    unsigned long long threshold = 1 << 20, read = 0;
+    CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+    CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
+    CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &read));
+    printf("%llu %d\\n", read, cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &read));
+    int *count;
+    CHECK(cudaMallocFromPoolAsync(&count, sizeof(int), pool, stream));
+    CHECK(cudaMemsetAsync(count, 0, sizeof(int), stream));
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, wait_for_all, 1024, 0));
+    cudaDeviceProp properties;
+    CHECK(cudaGetDeviceProperties(&properties, 0));
+    void *arguments[] = {&count};
+    for (int grid : {3, blocks * properties.multiProcessorCount + 1})
+        printf("%s ", cudaGetErrorName(cudaLaunchCooperativeKernel(wait_for_all, grid, 1024, arguments, 0, stream)));
+    int host;
+    CHECK(cudaMemcpyAsync(&host, count, sizeof(int), cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    size_t bytes;
+    CHECK(cudaOccupancyAvailableDynamicSMemPerBlock(&bytes, wait_for_all, 2, 1024));
+    printf("%d %zu\\n", host, bytes);
+    CHECK(cudaFreeAsync(count, stream));
+}
+"""
+    )
+    assert ended.stdout.splitlines() == [
+        "0 -5 -5",
+        "1048576 1",
+        f"cudaSuccess cudaErrorCooperativeLaunchTooLarge 30720 {228 * 1024 // 2 - 1024}",
+    ], ended.stderr
