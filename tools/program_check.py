@@ -549,7 +549,7 @@ def _create_parser() -> argparse.ArgumentParser:
         metavar="S",
         type=float,
         default=cuda_samples.LIMIT_S,
-        help="limit of a CUDA sample, in seconds by the clock (default: %(default)s)",
+        help="limit of a CUDA sample, in seconds of processor time (default: %(default)s)",
     )
     parser.add_argument("--kept", metavar="FOLDER", type=Path, help="folder for results; a later run continues from it")
     return parser

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,9 @@ from gpu.base.paths import ROOT
 ADDRESS = "https://github.com/NVIDIA/cuda-samples"
 HEADING = "## NVIDIA's CUDA samples"
 LIMIT_S = 60
-"""Limit of a sample's run in seconds, by the clock."""
+"""Limit of a sample's run, in seconds of processor time, so that other work does not count."""
+_CLOCK_FACTOR = 10
+"""Limit by the clock, as a multiple of the limit of processor time: for a sample that waits forever."""
 SECTIONS = (
     *("0_Introduction", "2_Concepts_and_Techniques", "3_CUDA_Features", "4_CUDA_Libraries", "5_Domain_Specific"),
     "6_Performance",
@@ -30,20 +32,23 @@ _NEEDS = {
         r"|FreeImage)",
         re.IGNORECASE,
     ),
-    "NVRTC": re.compile(r'#\s*include\s*[<"]nvrtc', re.IGNORECASE),
     "a graphics library": re.compile(
         r'#\s*include\s*[<"](GL/|GLFW|helper_gl|rendercheck|EGL|vulkan|d3d|cuda_gl_interop|cuda_d3d|cuda_?egl)',
         re.IGNORECASE,
     ),
     "several processes": re.compile(r'#\s*include\s*[<"](mpi\.h|helper_multiprocess)'),
-    "CUDA's driver API": re.compile(
-        r"\bcu(Init|DeviceGet|CtxCreate|ModuleLoad\w*|LinkCreate\w*|MemCreate|MemMap)\s*\("
+    "machine code or PTX that nvcc writes": re.compile(r"\.fatbin|\.ptx\b|_FATBIN|nvJitLink", re.IGNORECASE),
+    "CUDA's driver API for virtual memory or textures": re.compile(
+        r"\bcu(LinkCreate\w*|MemCreate|MemMap|TexObjectCreate|ArrayCreate)\s*\("
     ),
 }
+_NVRTC = re.compile(r'#\s*include\s*[<"]nvrtc')
 _FAILURE = re.compile(r"\bFAIL(?:ED|URE)?\b(?! as expected)|\bmismatch|Result = FAIL", re.IGNORECASE)
 _VERDICT = re.compile(r"\bPASS(?:ED)?\b|\bSUCCESS(?:FUL)?\b|\bOK\b|Test passed", re.IGNORECASE)
 _WAIVED = 2
 """Exit code of a sample that finds that the device lacks a feature or that there is only one."""
+_LIMIT_MESSAGE = re.compile("SIGXCPU|crashed: SIGKILL")
+"""The command's message about a program that exceeds its limit of processor time."""
 _FINDINGS = re.compile(r"; (\d+) findings?\.")
 
 
@@ -60,7 +65,7 @@ class SampleResult:
     findings : int or None
         Findings of the checkers; None if it was not run with them.
     seconds : float
-        Duration by the clock, with compilation.
+        Processor time, with compilation.
     reason : str
         What failed, or what a skipped sample needs.
     """
@@ -78,20 +83,23 @@ def list_samples(folder: Path) -> list[Path]:
 
 
 def find_requirement(sample: Path) -> str:
-    """Return what a sample needs beyond the runtime API, such as "NVRTC"; "" if nothing."""
+    """Return what a sample needs beyond what Lockstep has, such as "a library"; "" if nothing."""
     texts = [
         path.read_text("utf-8", "replace") for path in sample.rglob("*") if path.suffix in (*_SUFFIXES, ".h", ".cuh")
     ]
-    if not _list_sources(sample):
+    if not list_sources(sample):
         return "sources in another folder"
     return next((name for name, pattern in _NEEDS.items() if any(pattern.search(text) for text in texts)), "")
 
 
-def _list_sources(sample: Path) -> list[str]:
+def list_sources(sample: Path) -> list[str]:
     """Return the sources, relative to the sample's folder: those there, or those in `src`."""
     folders = (sample, sample / "src")
     found = [sorted(path for path in folder.glob("*") if path.suffix in _SUFFIXES) for folder in folders]
-    return [str(path.relative_to(sample)) for path in found[0] or found[1]]
+    sources = found[0] or found[1]
+    if any(_NVRTC.search(path.read_text("utf-8", "replace")) for path in sources):
+        sources = [path for path in sources if path.suffix != ".cu"]  # the program reads these files
+    return [str(path.relative_to(sample)) for path in sources]
 
 
 def run_sample(sample: Path, limit_s: float = LIMIT_S) -> SampleResult:
@@ -109,25 +117,27 @@ def _exceeds_limit(sample: Path, limit_s: float) -> SampleResult:
 
 def _run(sample: Path, option: str, limit_s: float) -> SampleResult | None:
     """Run a sample with an option of `program`; return None if it exceeds the limit."""
-    command = [
-        sys.executable,
-        str(ROOT / "main.py"),
-        "program",
-        *_list_sources(sample),
-        option,
-        "--",
-        *ARGUMENTS.get(sample.name, ()),
-    ]
-    start = time.monotonic()
+    arguments = ["--", *ARGUMENTS.get(sample.name, ())]
+    command = [sys.executable, str(ROOT / "main.py"), "program", *list_sources(sample), option, *arguments]
+    before = _measure_children()
     try:
         process = subprocess.run(
-            command, cwd=sample, capture_output=True, stdin=subprocess.DEVNULL, timeout=limit_s, check=False
-        )
+            ["/bin/sh", "-c", f'ulimit -t {limit_s:.0f}; exec "$@"', "sh", *command],
+            cwd=sample, capture_output=True, stdin=subprocess.DEVNULL, timeout=_CLOCK_FACTOR * limit_s, check=False,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         return None
-    seconds = time.monotonic() - start
+    seconds = _measure_children() - before
     output, errors = process.stdout.decode(errors="replace"), process.stderr.decode(errors="replace")
+    if process.returncode < 0 or _LIMIT_MESSAGE.search(errors):
+        return None
     return judge_output(sample.name, process.returncode, output, errors, option == "--check", seconds)
+
+
+def _measure_children() -> float:
+    """Return the processor time of all child processes that ended, in seconds."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def judge_output(name: str, code: int, output: str, errors: str, checked: bool, seconds: float) -> SampleResult:
@@ -172,7 +182,7 @@ def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_
     yield f"in a folder, and writes this section. Date of this run: {day}. Of {count} samples, {len(ran)} were run:"
     yield f"{passed} pass their own check, {ended} end with exit code 0 and print no verdict,"
     yield f"{waived} waive the device, and {len(ran) - passed - ended - waived} fail or"
-    yield f"exceed the limit of {limit_s:g} s by the clock, which includes"
+    yield f"exceed the limit of {limit_s:g} s of processor time, which includes"
     smaller = ", ".join(f"`{name}` ({' '.join(words)})" for name, words in ARGUMENTS.items())
     yield f"compilation. All sizes are the samples' own, except for {smaller}."
     yield "Findings are those of `--check`; a dash means that the run with the checkers exceeds the limit, so that the"

@@ -10,6 +10,8 @@ from tools import program_check
 from tools.public_programs import cuda_samples
 from tools.public_programs.cuda_samples import SampleResult
 
+DRIVER = "CUDA's driver API for virtual memory or textures"
+
 
 def write_sample(folder: Path, section: str, name: str, text: str, file: str = "main.cu") -> None:
     path = folder / "Samples" / section / name / file
@@ -20,9 +22,9 @@ def write_sample(folder: Path, section: str, name: str, text: str, file: str = "
 def test_samples_with_other_requirements_are_skipped(tmp_path):
     texts = {
         "blas": ("#include <cublas_v2.h>\n", "a library"),
-        "driver": ("int main() { cuInit(0); }\n", "CUDA's driver API"),
+        "driver": ("int main() { cuMemCreate(&memory, 1, 0, 0); }\n", DRIVER),
+        "module": ('int main() { cuModuleLoad(&module, "kernel.fatbin"); }\n', "machine code or PTX that nvcc writes"),
         "plain": ("int main() {}\n", ""),
-        "rtc": ('#include "nvrtc_helper.h"\n', "NVRTC"),
         "window": ("#include <helper_gl.h>\n", "a graphics library"),
     }
     for name, (text, _) in texts.items():
@@ -85,3 +87,16 @@ def test_a_sample_that_is_slow_with_the_checkers_runs_fast(tmp_path, monkeypatch
     assert cuda_samples.run_sample(sample, 10) == fast
     monkeypatch.setattr(cuda_samples, "_run", lambda sample, option, limit_s: None)
     assert cuda_samples.run_sample(sample, 10).reason == "exceeds the limit of 10 s"
+
+
+def test_sources_that_a_program_compiles_itself_are_not_files_of_the_program(tmp_path):
+    write_sample(tmp_path, "0_Introduction", "clock_nvrtc", "#include <nvrtc.h>\nint main() {}\n", "clock.cpp")
+    write_sample(tmp_path, "0_Introduction", "clock_nvrtc", "", "clock_kernel.cu")
+    (sample,) = cuda_samples.list_samples(tmp_path)
+    assert cuda_samples.list_sources(sample) == ["clock.cpp"]
+
+
+def test_the_limit_is_processor_time(tmp_path):
+    write_sample(tmp_path, "0_Introduction", "endless", "int main() { for (volatile int i = 0;; ++i) {} }\n")
+    (sample,) = cuda_samples.list_samples(tmp_path)
+    assert cuda_samples.run_sample(sample, 3).reason == "exceeds the limit of 3 s"
