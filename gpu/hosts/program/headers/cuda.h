@@ -1,6 +1,7 @@
 // The part of the driver API that loads and launches kernels of modules; its other routines call the runtime API, whose
 // error numbers, streams and events are the same.
 #pragma once
+#define __cuda_cuda_h__ // code tests for the include guard of CUDA's header
 #include "cuda_runtime.h"
 
 #define CUDA_VERSION 13000
@@ -46,7 +47,11 @@ typedef unsigned long long CUdeviceptr;
 typedef int CUdevice;
 typedef int CUdevice_attribute;
 typedef int CUjit_option;
-typedef struct CUctxCreateParams_st CUctxCreateParams;
+struct CUctxCreateParams {
+    void *execAffinityParams;
+    int numExecAffinityParams;
+    void *cigParams;
+};
 typedef cudaUUID_t CUuuid;
 
 enum CUdevice_attribute_enum {

@@ -5,6 +5,9 @@ from __future__ import annotations
 HEAD = """
 #include <cuda.h>
 #include <nvrtc.h>
+#ifndef __cuda_cuda_h__
+#error code tests for the include guard of CUDA's header
+#endif
 #include <string>
 #include <vector>
 #define DRIVER(call) do { \\
@@ -49,7 +52,8 @@ int main() {
     CUdevice device; CUcontext context; CUmodule module; CUfunction scale, add;
     DRIVER(cuInit(0));
     DRIVER(cuDeviceGet(&device, 0));
-    DRIVER(cuCtxCreate(&context, nullptr, 0, device));
+    CUctxCreateParams parameters = {};
+    DRIVER(cuCtxCreate(&context, &parameters, 0, device));
     DRIVER(cuModuleLoadDataEx(&module, code.data(), 0, nullptr, nullptr));
     nvrtcGetLoweredName(program, "scale<int>", &lowered);
     DRIVER(cuModuleGetFunction(&scale, module, lowered));
