@@ -39,6 +39,8 @@ _NOTES = {
     ),
 }
 """Reasons for failed tests that are known."""
+_MAX_LETTERS = 160
+"""Letters of a reason in a list of the page."""
 _MARKERS = ("slow", "multi_gpu", "parallel_threads", "iterations", "thread_unsafe", "gpu")
 _RUN_GUIDE = """
 import doctest, sys
@@ -137,8 +139,8 @@ def _format_tests(tests: Sequence[CheckedFile], guide: str, day: str) -> Iterato
 
 def _explain(failure: str) -> str:
     name, _, message = failure.partition(": ")
-    note = _NOTES.get(name.partition("[")[0])
-    return f"`{name}`: {note or message}"
+    test = name.partition("[")[0]
+    return f"`{test}`: {_NOTES.get(test) or message}"
 
 
 def _format_list(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -148,7 +150,9 @@ def _format_list(title: str, lines: Sequence[str]) -> Iterator[str]:
         yield ""
         for line in dict.fromkeys(lines):
             count = lines.count(line)
-            yield f"- {' '.join(line.split())}" + (f" ({count})" if count > 1 else "")
+            text = " ".join(line.split())
+            text = text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 3]}..."
+            yield f"- {text}" + (f" ({count})" if count > 1 else "")
 
 
 def _format_scripts(results: Sequence[tuple[PublicScript, str]]) -> Iterator[str]:

@@ -236,9 +236,16 @@ _LIBRARY_ADVICE = {
         "\ncub::Device* launches CUB's own kernels, which the simulator does not support: call Thrust's algorithms,"
         " or write the kernel with cub::Block* and cub::Warp*, which are supported."
     ),
+    re.compile(r"fatal error: helper_\w+\.h: |fatal error: 'helper_\w+\.h'"): (
+        "\nNVIDIA's samples have this header in the folder Common of their repository: add that folder with -I, or run"
+        " the sample where it lies."
+    ),
     re.compile(r"/(?:thrust|cub|cuda/std)/\S+ (?:fatal )?error: "): (
         "\nThis part of the toolkit's headers needs nvcc; of Thrust only the C++ back end is supported, which runs on"
         " this CPU."
+    ),
+    re.compile(r"fatal error: .*(?:No such file or directory|file not found)"): (
+        "\nAdd the folder that contains this header with -I FOLDER."
     ),
 }
 """Advice about libraries, by patterns in the compiler's output."""

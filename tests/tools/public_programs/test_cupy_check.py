@@ -6,24 +6,34 @@ from tools.public_programs import cupy_check, cupy_scripts
 from tools.public_programs.cupy_scripts import PublicScript
 from tools.pycuda_check import CheckedFile
 
+ATTRIBUTES = "test_kernel_attributes"
 ERROR = (
     "Traceback (most recent call last):\ncupy.cuda.compiler.CompileException: k.cu:1: error: x\n    text\nlockstep: 1\n"
 )
 
 
 def test_the_sections_count_tests_and_scripts():
-    tests = [CheckedFile("test_raw.py", 18, ("2 GPUs",), ("test_kernel_attributes[a]: assert 0 > 0", "other: wrong"))]
+    tests = [
+        CheckedFile(
+            "test_raw.py",
+            27,
+            ("2 GPUs",),
+            (f"{ATTRIBUTES}[a]: assert 0 > 0", f"{ATTRIBUTES}[b]: 0", f"other: {'wrong' * 40}"),
+        )
+    ]
     scripts = [
         (PublicScript("a/b", "one.py"), ""),
         (PublicScript("a/b", "two.py", has_kernel=False), "ValueError: no"),
         (PublicScript("c/d", "cupy04.py"), "invalid"),
     ]
     text = cupy_check.format_sections(tests, "5 of 6", scripts, "2026-11-27")
-    assert "| `test_raw.py` | 18 | 2 | 1 |" in text
+    assert "| `test_raw.py` | 27 | 3 | 1 |" in text
     assert "90.0% of the tests" in text
     assert "5 of 6 examples" in text
-    assert "- `test_raw.py` `test_kernel_attributes[a]`: A number of registers is needed\n" in text
-    assert "- `test_raw.py` `other`: wrong\n" in text
+    assert "- `test_raw.py` `test_kernel_attributes`: A number of registers is needed (2)\n" in text
+    other = next(line for line in text.splitlines() if "`other`: wrong" in line)
+    assert other.endswith("...")
+    assert len(other) == 162
     assert "| [a/b](https://github.com/a/b) | 2 | 1 | 1 |" in text
     assert "| all | 3 | 2 | 1 |" in text
     assert "- `two.py` (ValueError: no)\n" in text

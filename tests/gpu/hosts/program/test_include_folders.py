@@ -98,3 +98,19 @@ def test_only_folders_with_missing_headers_are_added_after_the_given_ones(tmp_pa
     write(tmp_path / "own.cuh", "#include <other.h>\n")
     assert add_folders(file, [given]) == (given, unused)
     assert capsys.readouterr().err == "lockstep: Also searched for include files: include.\n"
+
+
+@pytest.mark.parametrize(
+    ("header", "advice"), [("helper_cuda.h", "the folder Common of their repository"), ("other.h", "with -I FOLDER")]
+)
+def test_a_missing_header_gets_advice(tmp_path, header, advice):
+    try:
+        find_compiler()
+    except EngineUnavailableError:
+        needs.skip(needs.COMPILER)
+    file = write(tmp_path / "main.cu", f"#include <{header}>\nint main() {{}}\n")
+    command = [sys.executable, str(ROOT / "main.py"), "program", str(file)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=tmp_path)
+    assert ended.returncode == 1
+    assert header in ended.stderr
+    assert advice in ended.stderr
