@@ -18,14 +18,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Put the simulator in PyCUDA's and CuPy's place, before a test module imports it."""
-    config.addinivalue_line("markers", f"{_MARKER}: needs a real GPU, so it is skipped with --lockstep")
-    if config.getoption("--lockstep"):
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Put the simulator in PyCUDA's and CuPy's place, before a conftest.py or a test module imports them."""
+    if early_config.known_args_namespace.lockstep:
         lockstep.add_app_to_path()
         from lockstep.launch_checks import LaunchChecks
 
-        config.pluginmanager.register(LaunchChecks())
+        early_config.pluginmanager.register(LaunchChecks())
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line("markers", f"{_MARKER}: needs a real GPU, so it is skipped with --lockstep")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

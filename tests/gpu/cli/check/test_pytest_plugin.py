@@ -112,3 +112,13 @@ def test_without_the_option_nothing_changes(tmp_path):
     (tmp_path / "test_a.py").write_text("import sys\n\ndef test_a():\n    assert 'gpu' not in sys.modules\n")
     code, output = run_pytest(tmp_path)
     assert code == 0, output
+
+
+def test_a_conftest_sees_the_simulator(tmp_path):
+    """pytest imports the first conftest.py before it configures plugins, and suites look for a GPU there."""
+    (tmp_path / "conftest.py").write_text("try:\n    import cupy\nexcept ImportError:\n    cupy = None\n")
+    (tmp_path / "test_kernels.py").write_text(
+        "import conftest\n\ndef test_a():\n    assert conftest.cupy.arange(3).sum() == 3\n"
+    )
+    code, output = run_pytest(tmp_path, "--lockstep")
+    assert code == 0, output
