@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import site
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -14,6 +15,11 @@ from gpu.base.paths import ROOT
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """Environment of a process with a memory limit: more threads would only need more memory."""
+
+
+def keep_user_packages() -> dict[str, str]:
+    """Return the environment variable by which a child with another home folder finds the user's own packages."""
+    return {"PYTHONUSERBASE": site.getuserbase()} if site.ENABLE_USER_SITE else {}
 
 
 def start_python(

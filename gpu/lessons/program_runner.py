@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from gpu.base.child_processes import ONE_THREAD, end_process, signal_name, start_python
+from gpu.base.child_processes import ONE_THREAD, end_process, keep_user_packages, signal_name, start_python
 from gpu.base.errors import CompileError, InputError, SourcePosition
 from gpu.base.findings import Finding
 from gpu.base.paths import ROOT
@@ -91,7 +91,7 @@ class ProgramRunner:
 
     def __init__(self, name: str, text: str) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="lockstep-program-"))
-        environment = {**ONE_THREAD, "TMPDIR": str(self._folder), "HOME": str(self._folder)}
+        environment = {**ONE_THREAD, "TMPDIR": str(self._folder), "HOME": str(self._folder), **keep_user_packages()}
         script = str(ROOT / "gpu" / "process" / "programs" / "start.py")
         self._process = start_python(script, environment=environment, inherited=_INHERITED, own_session=True)
         try:
@@ -133,10 +133,14 @@ class ProgramRunner:
         ------
         InputError
             If the system cannot confine the program.
+        RuntimeError
+            If Lockstep fails.
         """
         answer = self._ask({"input": text, "streams": streams, "schedule": schedule, **probes})
         if answer["unsupported"]:
             raise InputError(answer["unsupported"])
+        if answer["internal"]:
+            raise RuntimeError(answer["internal"].splitlines()[-1])
         findings = [_read_finding(each) for launch in answer["launches"] for each in launch["findings"]]
         return ProgramRun(
             answer["code"],

@@ -41,6 +41,20 @@ def is_supported() -> bool:
     return int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)) >= 1
 
 
+def find_python_folders() -> set[Path]:
+    """Return the folders of Python and of the packages that Lockstep needs, which may be the user's own.
+
+    They are not all folders of `sys.path`, which can have a teacher's files.
+    """
+    import clang
+    import llvmlite
+    import numpy as np
+    import platformdirs
+
+    packages = {Path(module.__path__[0]).parent for module in (clang, llvmlite, np, platformdirs)}
+    return {Path(path) for path in (sys.prefix, sys.base_prefix, sys.exec_prefix)} | packages
+
+
 def restrict_file_access(readable: Iterable[Path], writable: Iterable[Path] = ()) -> bool:
     """Restrict this process, and those that it starts, to certain files; return whether the system supports that.
 

@@ -21,7 +21,7 @@ from gpu.base import resource_limits
 from gpu.base.errors import InputError
 from gpu.base.paths import ASSETS, ROOT
 from gpu.files.source_lexer import blank_comments
-from gpu.process.file_access import restrict_file_access
+from gpu.process.file_access import find_python_folders, restrict_file_access
 from gpu.process.privileges import drop_privileges
 
 if TYPE_CHECKING:
@@ -105,9 +105,8 @@ def _restrict_process(scratch: str) -> None:
     system_folders = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc/self", "/proc/meminfo",
                       "/dev/null", "/dev/urandom")  # fmt: skip
     system_paths = [Path(path) for path in system_folders]
-    python_paths = [Path(path) for path in {sys.prefix, sys.base_prefix, sys.exec_prefix}]
     lockstep_paths = [ROOT / "gpu", ASSETS / "gpus"]
-    restrict_file_access([*system_paths, *python_paths, *lockstep_paths], [Path(scratch), Path("/dev/null")])
+    restrict_file_access([*system_paths, *find_python_folders(), *lockstep_paths], [Path(scratch), Path("/dev/null")])
     resource_limits.allow_termination()
     resource_limits.lower_limit("RLIMIT_CPU", CPU_LIMIT_S, CPU_LIMIT_S + 1)
 

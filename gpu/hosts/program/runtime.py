@@ -172,10 +172,14 @@ class Runtime:
             code = errors.NO_MEMORY
         except Exception:
             # There is only the program above, which could not report the error.
-            traceback.print_exc()
+            self.report_internal_error(traceback.format_exc())
             os._exit(_INTERNAL_ERROR)
         self._last_error = code
         return code
+
+    def report_internal_error(self, trace: str) -> None:
+        """Report an error of Lockstep, not of the program, which ends then."""
+        sys.stderr.write(trace)
 
     def _finish_delayed(self, delayed: DelayedStreams, routine: str, arguments: Any) -> None:
         """Run the delayed operations for which a routine waits."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import platform
-import sys
 from pathlib import Path
 
 from gpu.base.paths import ROOT
 from gpu.base.resource_limits import lower_limit, lower_memory_limit
 from gpu.process import seccomp
-from gpu.process.file_access import restrict_file_access
+from gpu.process.file_access import find_python_folders, restrict_file_access
 from gpu.process.privileges import drop_privileges
 
 CPU_LIMIT_S = 5
@@ -48,8 +47,7 @@ def confine_process(readable: Path) -> str:
         "/proc/self/statm",
         "/proc/meminfo",
     )
-    python_paths = {sys.prefix, sys.base_prefix, sys.exec_prefix}
-    paths = [*map(Path, (*system_paths, *python_paths)), ROOT / "gpu", readable]
+    paths = [*map(Path, system_paths), *find_python_folders(), ROOT / "gpu", readable]
     if platform.machine() not in _CALLS or not restrict_file_access(paths, [Path("/dev/null")]):
         return "Grading a whole program needs Linux 5.13 or newer on x86-64 or 64-bit ARM, with Landlock."
     if not _forbid_processes():

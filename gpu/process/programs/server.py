@@ -15,6 +15,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -111,7 +112,8 @@ class _Program:
             the number of allocations that it did not free; "used_streams", the number of streams with operations, if
             they were late; "default_launches", the number of launches in the legacy default stream; "found", the
             indices of the results that were in device memory; "failed", whether an operation has failed as demanded;
-            "timeout"; "unsupported", why the system cannot confine it.
+            "timeout"; "unsupported", why the system cannot confine it; "internal", the traceback of an error of
+            Lockstep.
         """
         with (
             tempfile.TemporaryFile(dir=self.unit.path.parent) as given,
@@ -135,7 +137,10 @@ class _Program:
                 "output": _read(written),
                 "errors": _read(errors),
                 "launches": [each for each in launches if "kernel" in each],
-                "unsupported": next((each["unsupported"] for each in launches if "unsupported" in each), ""),
+                **{
+                    kind: next((each[kind] for each in launches if kind in each), "")
+                    for kind in ("unsupported", "internal")
+                },
                 "allocations": allocations,
                 "used_streams": used_streams,
                 "default_launches": default_launches,
@@ -147,6 +152,11 @@ class _Program:
         self, case: Mapping[str, Any], streams: tuple[IO[bytes], ...], journal_file: IO[bytes], shared: mmap.mmap
     ) -> None:
         """Confine this process, call the program's `main` and end."""
+        channel = journal_file.fileno()
+
+        def report_internal_error(trace: str) -> None:
+            _write_line(channel, {"internal": trace})
+
         try:
             for number, stream in enumerate(streams):
                 os.dup2(stream.fileno(), number)
@@ -170,11 +180,13 @@ class _Program:
                 if runtime.found.any():
                     _write_line(channel, {"found": np.flatnonzero(runtime.found).tolist()})
 
-            runtime = WatchedRuntime([self.unit], journal, send_launches, shared, case)
+            runtime = WatchedRuntime([self.unit], journal, send_launches, shared, case, report_internal_error)
             runtime.add_module(0, self.module)
             call_main(self.shared_object, runtime, [self.unit.path.stem])
         except LockstepError as error:
             os.write(2, error.message.encode())
+        except Exception:
+            report_internal_error(traceback.format_exc())
         finally:
             os._exit(_INTERNAL_ERROR)
 

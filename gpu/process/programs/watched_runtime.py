@@ -49,6 +49,8 @@ class WatchedRuntime(Runtime):
         Memory for the report.
     case : mapping
         The run as `_Program.run` describes it.
+    on_internal_error : callable
+        Called with the traceback of an error of Lockstep.
     """
 
     def __init__(
@@ -58,8 +60,10 @@ class WatchedRuntime(Runtime):
         on_launch: Callable[[bool], None],
         shared: mmap.mmap,
         case: Mapping[str, Any],
+        on_internal_error: Callable[[str], None],
     ) -> None:
         order = case["streams"]
+        self._on_internal_error = on_internal_error
         super().__init__(
             units,
             self._finish_launch,
@@ -79,6 +83,9 @@ class WatchedRuntime(Runtime):
         streams = self.delayed.used_count if self.delayed is not None else 0
         REPORT.pack_into(self._shared, 0, self.allocation_count, streams, self._default_launches, self._has_failed)
         return result
+
+    def report_internal_error(self, trace: str) -> None:
+        self._on_internal_error(trace)
 
     def do_on_stream(self, stream: int, routine: int, *arguments: int) -> None:
         if stream in LEGACY_STREAMS and ctypes.string_at(routine) == b"launch":
