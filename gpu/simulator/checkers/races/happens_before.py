@@ -386,6 +386,16 @@ class HappensBefore:
         barrier = int(self._barrier[lane // self._threads_per_block])
         return VectorClock(self.first_thread + lane, time, self._threads_per_block, barrier, warp, acquired)
 
+    def is_known(self, lane: int, thread: int, event: int) -> bool:
+        """Return whether an event of a thread certainly happens before the current point of a lane.
+
+        If False, it may still happen before, as `are_ordered_before` tells.
+        """
+        theirs, block = thread - self.first_thread, lane // self._threads_per_block
+        if theirs // self._threads_per_block == block and event < self._barrier[block]:
+            return True
+        return self.synchronization.is_known(lane, thread, event)
+
     def are_ordered_in_block(self, lanes: Array, threads: Array, events: Array) -> Array:
         """Return whether a barrier or `__syncwarp` orders events of other threads before the current point of lanes."""
         block = lanes // self._threads_per_block

@@ -22,7 +22,15 @@ from gpu.simulator.checkers.races.conflicts import SiteTable, Strength, find_str
 from gpu.simulator.checkers.races.happens_before import HappensBefore
 from gpu.simulator.checkers.races.launch_tree import ArrayKey, LaunchTree
 from gpu.simulator.checkers.races.release_sequences import SCOPE_LEVELS
-from gpu.simulator.checkers.races.shadow import EVENT, SEVERAL, Shadow, extract_threads, high_records, low_records
+from gpu.simulator.checkers.races.shadow import (
+    EVENT,
+    LAST_THREAD,
+    SEVERAL,
+    Shadow,
+    extract_threads,
+    high_records,
+    low_records,
+)
 from gpu.simulator.executor.launch import BUFFERED, TRIAL_SCHEDULES
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
@@ -337,7 +345,7 @@ class RaceChecker(Checker):
 
     def _compare(self, checked: _CheckedAccess, *slots: str) -> None:
         """Report the lanes that race with the records of some slots, each lane and cell once."""
-        if checked.shadow.get(slots[0]) is None:
+        if checked.shadow.get(slots[0]) is None or (checked.cells.size == 1 and not self._may_race(checked, slots)):
             return
         remaining: Array | None = None
         for slot in slots:
@@ -365,6 +373,34 @@ class RaceChecker(Checker):
                 )
                 self._report(checked, remaining[races], threads[races], events[races])
                 remaining = remaining[~races]
+
+    def _may_race(self, checked: _CheckedAccess, slots: Sequence[str]) -> bool:
+        """Return whether an access of one cell may race with the records of slots; False is certain.
+
+        Most accesses for synchronization are those of one thread, for which this costs less than arrays do.
+        """
+        cell, lane = int(checked.cells[0]), int(checked.lanes[0])
+        for slot in slots:
+            record = int(checked.shadow.get_or_create(slot)[cell])
+            if not record:
+                return False
+            event, thread = record & EVENT, (record >> 32) - 1
+            thread = LAST_THREAD - thread if slot.endswith("low") else thread
+            if record & SEVERAL or self._sites.has_bulk_writes:
+                return True
+            if thread != int(self._threads[lane]) and self._conflicts(checked.access.site, lane, thread, event):
+                return True
+        return False
+
+    def _conflicts(self, site: AccessSite, lane: int, thread: int, event: int) -> bool:
+        """Return whether an access of a lane may race with an earlier event of another thread; False is certain."""
+        if find_strength(site) >= Strength.ORDERED:
+            strength = int(self._sites.properties["strength"][self._site_of_event[event]])
+            theirs, per_block = thread - self._order.first_thread, self._batch.geometry.lanes_per_block
+            includes_both = not self._sites.has_narrow_scopes or theirs // per_block == lane // per_block
+            if strength >= Strength.ORDERED and includes_both:
+                return False
+        return not self._order.is_known(lane, thread, event)
 
     def _find_races(self, checked: _CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
         """Return whether accesses of other threads conflict with the current one and are not ordered before it.
@@ -493,6 +529,11 @@ class RaceChecker(Checker):
         if hit.size:
             present = records[hit]
             events = present & EVENT
+            if records.size == 1 and self._order.is_known(
+                int(lanes[0]), int(extract_threads(present, slot)[0]), int(events[0])
+            ):
+                records[0] = 0
+                return
             ordered = self._order.are_ordered_before(
                 lanes[hit],
                 extract_threads(present, slot),

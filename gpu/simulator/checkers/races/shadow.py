@@ -22,7 +22,7 @@ Array = npt.NDArray[Any]
 EVENT = (1 << 31) - 1
 # Set in a record if several lanes of a warp wrote the same value in one instruction.
 SEVERAL = 1 << 31
-_LAST_THREAD = (1 << 31) - 2
+LAST_THREAD = (1 << 31) - 2
 
 
 def high_records(threads: Array) -> Array:
@@ -33,14 +33,14 @@ def high_records(threads: Array) -> Array:
 
 def low_records(threads: Array) -> Array:
     """Return records of threads without events, ordered so that the lowest thread has the largest record."""
-    records: Array = (_LAST_THREAD - threads + 1) << 32
+    records: Array = (LAST_THREAD - threads + 1) << 32
     return records
 
 
 def extract_threads(records: Array, slot: str) -> Array:
     """Return the threads in the records of a slot."""
     numbers: Array = (records >> 32) - 1
-    return _LAST_THREAD - numbers if slot.endswith("low") else numbers
+    return LAST_THREAD - numbers if slot.endswith("low") else numbers
 
 
 class Shadow:

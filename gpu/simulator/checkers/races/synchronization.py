@@ -406,11 +406,9 @@ class Synchronization:
         is_known = known is not None and known.length == sequence.length and known.level >= level
         if known is not None and is_known and (known.is_acquired or not acquires):
             return
-        is_swap = site.op == "cas"
-        observation = _Observation(sequence.length, level, orders_strong=not is_swap, time=time)
+        observation = _Observation(sequence.length, level, site.op != "cas", time, acquires)
         if acquires:
             self._acquire(knowledge, lane, sequence, observation, level)
-            observation = replace(observation, is_acquired=True)
         knowledge.observations[sequence] = observation
 
     def _release_now(self, snapshot: ClockSnapshot, level: int) -> tuple[ClockSnapshot | None, ...]:
@@ -558,6 +556,13 @@ class Synchronization:
                 threads[indices], events[indices], levels, are_strong[indices] & is_strong
             )
         return ordered
+
+    def is_known(self, lane: int, thread: int, event: int) -> bool:
+        """Return whether a lane has certainly acquired an event of a thread, for all accesses."""
+        if self._sections.has_intervals:
+            return False
+        clocks = (known.acquired for known in self._find_knowledge(lane))
+        return any(clock is not None and clock.knows(thread, event, self._threads_per_block) for clock in clocks)
 
     def find_cause(self, lane: int, thread: int, event: int) -> RaceCause | None:
         """Return why an event of a thread is not ordered before the current point of a lane; None if unknown."""

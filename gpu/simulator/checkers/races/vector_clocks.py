@@ -44,6 +44,14 @@ class AcquiredClock:
                 )
         return included
 
+    def knows(self, thread: int, event: int, threads_per_block: int) -> bool:
+        """Return whether an event of a thread is included."""
+        return bool(
+            event < self.block_times[thread // threads_per_block]
+            or event < self.thread_times.get(thread, 0)
+            or event < self.warp_times.get(thread // WARP, 0)
+        )
+
 
 class ClockBuilder:
     """Collects events for a new clock, which starts with those of `base`."""
