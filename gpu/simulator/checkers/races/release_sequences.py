@@ -7,7 +7,7 @@ continue a sequence; any other write to the location ends it.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -19,6 +19,9 @@ SCOPE_LEVELS: dict[Scope, int] = {"block": 0, "cluster": 1, "device": 2, "system
 """Scopes as numbers. All threads of a launch are on one device, so the scopes of device and system are equal."""
 
 DEVICE_LEVEL = SCOPE_LEVELS["device"]
+_MAX_CLOCKS = 64
+"""The most clocks that a group keeps: the lanes of two warps may have observed different numbers of releases."""
+
 LEVELS = range(DEVICE_LEVEL + 1)
 
 
@@ -46,7 +49,8 @@ class ReleaseSequence:
         self._blocks = blocks
         # For each group of readers: the indices of the releases that reach it, and what they make known.
         self._releases: defaultdict[Hashable, tuple[list[int], list[ClockSnapshot]]] = defaultdict(lambda: ([], []))
-        self._clocks: dict[tuple[Hashable, bool], tuple[int, AcquiredClock]] = {}
+        # What the first releases of a group make known, by ascending numbers of releases.
+        self._clocks: dict[tuple[Hashable, bool], tuple[list[int], list[AcquiredClock]]] = {}
 
     def append(self, cluster: int, snapshots: tuple[ClockSnapshot | None, ...], *, is_narrow: bool) -> None:
         """Append a release.
@@ -102,13 +106,16 @@ class ReleaseSequence:
         count = len(indices) if length >= self.length else bisect_left(indices, length)
         if count == 0:
             return None
-        known, clock = self._clocks.get((group, weak), (0, None))
-        if known == count:
-            return clock
-        first, base = (known, clock) if known < count else (0, None)
+        counts, clocks = self._clocks.setdefault((group, weak), ([], []))
+        index = bisect_right(counts, count)
+        first, base = (counts[index - 1], clocks[index - 1]) if index else (0, None)
+        if first == count:
+            return base
         builder = ClockBuilder(self._blocks, base)
         for snapshot in snapshots[first:count]:
             builder.add_snapshot(snapshot, weak=weak)
         clock = builder.build()
-        self._clocks[group, weak] = (count, clock)
+        counts.insert(index, count)
+        clocks.insert(index, clock)
+        del counts[:-_MAX_CLOCKS], clocks[:-_MAX_CLOCKS]
         return clock

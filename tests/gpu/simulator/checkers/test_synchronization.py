@@ -10,6 +10,8 @@ import pytest
 
 from gpu.base.findings import Finding
 from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.checkers.races.release_sequences import DEVICE_LEVEL, Reader, ReleaseSequence
+from gpu.simulator.checkers.races.vector_clocks import ClockBuilder, ClockSnapshot
 from gpu.simulator.checkers.trials import select_trial_findings
 from tests.gpu.simulator.watched_launch import launch_watched
 
@@ -669,3 +671,28 @@ def test_what_starving_lanes_have_done_is_undone() -> None:
     launch_watched(checker, source, data, np.zeros(1, np.int32), grid=1, block=32)
     assert checker.findings == []
     assert data.tolist() == [32, *[1] * 32, *[0] * 31, 32]
+
+
+def test_readers_of_different_lengths_of_a_release_sequence_share_its_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the lanes of two warps that add to a counter, each acquires another number of releases."""
+    added: list[ClockSnapshot] = []
+    add_snapshot = ClockBuilder.add_snapshot
+
+    def count_and_add(self: ClockBuilder, snapshot: ClockSnapshot, *, weak: bool) -> None:
+        added.append(snapshot)
+        add_snapshot(self, snapshot, weak=weak)
+
+    monkeypatch.setattr(ClockBuilder, "add_snapshot", count_and_add)
+    sequence, reader = ReleaseSequence(4), Reader(0, 0, DEVICE_LEVEL)
+    times: list[int] = []
+    for release in range(600):
+        block, time = release * 7 % 4, release + 10
+        times.append(block)
+        snapshot = ClockSnapshot(block, time)
+        sequence.append(block, (snapshot, snapshot, snapshot), is_narrow=False)
+        for length in (release + 1, max(release - 15, 1)):
+            clock = sequence.find_known_events(length, reader, weak=False)
+            latest = [max((i + 10 for i in range(length) if times[i] == each), default=0) for each in range(4)]
+            assert clock is not None
+            assert clock.block_times.tolist() == latest
+    assert len(added) < 4 * 600
