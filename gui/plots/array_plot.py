@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import pyqtSignal
-from PyQt6.QtGui import QColor, QFontMetrics
+from PyQt6.QtGui import QColor, QFontMetrics, QFontMetricsF
 
 from gpu.declaration.pattern import Array
 from gui.painting.colors import mix_colors
 from gui.painting.theme import look
+from gui.painting.values import format_value
 from gui.plots.axes import CountAxis, style_axis, tick_font
 from gui.plots.plot import Plot, label_axis
 
@@ -57,13 +58,14 @@ class ArrayPlot(Plot):
         self._has_axis_title = True
         self._axis_length = 0
         self._items: list[Any] = []
+        self._value_labels: list[tuple[pg.TextItem, Any]] = []
         self._bar_item: pg.BarGraphItem | None = None
         self.excerpt_line = pg.InfiniteLine(angle=90, movable=True)
         self.excerpt_line.hide()
         self.plot.addItem(self.excerpt_line, ignoreBounds=True)
         self.excerpt_line.sigPositionChanged.connect(lambda line: self.excerpt_moved.emit(round(line.value())))
         self.box.sigXRangeChanged.connect(lambda _, shown: self.range_changed.emit(*shown))
-        self.box.sigResized.connect(lambda *_: self._fit_value_range())
+        self.box.sigResized.connect(lambda *_: self._on_resized())
 
     def show_outline(
         self,
@@ -120,6 +122,10 @@ class ArrayPlot(Plot):
         """Show the range of indices from `first` to `last`."""
         self.box.setXRange(first, last, padding=0.0)
 
+    def _on_resized(self) -> None:
+        self._fit_value_range()
+        self._fit_labels()
+
     def _fit_value_range(self) -> None:
         if self.outline is None or not self.outline.shape[1]:
             return
@@ -165,7 +171,7 @@ class ArrayPlot(Plot):
     def _redraw(self) -> None:
         for item in self._items:
             self.plot.removeItem(item)
-        self._items, self._bar_item = [], None
+        self._items, self._value_labels, self._bar_item = [], [], None
         few = self._axis_length <= MAX_LABELED_ELEMENTS
         self.bottom.setTicks(
             [[(index, str(index)) for index in range(self._axis_length)]] if few and self._axis_length else None
@@ -231,11 +237,22 @@ class ArrayPlot(Plot):
 
     def _label_values(self, values: Array) -> None:
         for index, value in enumerate(values.tolist()):
-            text = str(value) if isinstance(value, int) else f"{value:.3g}"
-            item = pg.TextItem(text, color=look().theme.text, anchor=(0.5, 1.0 if value >= 0 else 0.0))
+            item = pg.TextItem("", color=look().theme.text, anchor=(0.5, 1.0 if value >= 0 else 0.0))
             item.setFont(tick_font())
             item.setPos(index, value)
             self._add_item(item)
+            self._value_labels.append((item, value))
+        self._fit_labels()
+
+    def _fit_labels(self) -> None:
+        """Write each value in as many characters as fit above its bar, or not at all."""
+        room = self.box.width() / max(self._axis_length, 1)
+        characters = int(room / QFontMetricsF(tick_font()).horizontalAdvance("0"))
+        for item, value in self._value_labels:
+            text = str(value) if isinstance(value, int) else f"{value:.3g}"
+            if len(text) > characters:
+                text = format_value(value, max(characters, 1))
+            item.setText(text if len(text) <= max(characters, 1) else "")
 
     def _add_item(self, item: Any) -> None:
         self.plot.addItem(item)

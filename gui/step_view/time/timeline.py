@@ -27,6 +27,8 @@ _MIN_GAP = 12
 """Minimum distance in pixels between adjacent names, at the normal text size."""
 _MIN_CHARACTERS = 3
 """Minimum number of characters of an elided word."""
+_SEGMENT_MARGIN = 6
+"""Pixels left and right of a segment's name, together."""
 
 
 def shorten_label(label: str, metric: QFontMetricsF, max_width: float) -> str:
@@ -53,6 +55,7 @@ class Timeline(QWidget):
         self.moment = 0
         self.phases: tuple[Phase, ...] = ()
         self._names: tuple[str, ...] = ()
+        self._segment_names: list[str] | None = None
         self._pictures = Pixmaps()
         self._borders: Array = np.zeros(1)
         self._cached_edges: Array | None = None
@@ -92,6 +95,7 @@ class Timeline(QWidget):
         self.update()
 
     def _invalidate(self) -> None:
+        self._segment_names = None
         self._cached_edges = None
         self.update()
 
@@ -221,7 +225,7 @@ class Timeline(QWidget):
     def _paint_segment(
         self, painter: QPainter, number: int, left: float, right: float, *, passed: bool, current: bool
     ) -> None:
-        theme, segment = look().theme, self.segments[number]
+        theme = look().theme
         single = len(self.segments) > 60
         box = QRectF(left, look().px(11), max(right - left - (0 if single else 2), 1), look().px(26))
         ground = mix_colors(theme.accent, theme.surface, 0.16 if passed else 0.0)
@@ -240,9 +244,22 @@ class Timeline(QWidget):
         font.setPixelSize(look().small_px)
         painter.setFont(font)
         painter.setPen(QColor(theme.text if passed else theme.muted))
-        painter.drawText(
-            box, Qt.AlignmentFlag.AlignCenter, shorten_label(segment.label, QFontMetricsF(font), box.width() - 6)
-        )
+        metric = QFontMetricsF(font)
+        label = shorten_label(self.segment_names(metric)[number], metric, box.width() - _SEGMENT_MARGIN)
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, label)
+
+    def segment_names(self, metric: QFontMetricsF) -> list[str]:
+        """Return the segments' names: of "distance = 64" only the number in all of them, if one of them lacks room."""
+        if self._segment_names is None:
+            rooms = (np.diff(self._edges()) - 2 - _SEGMENT_MARGIN).tolist()
+            lacks_room = any(
+                " = " in each.label and metric.horizontalAdvance(each.label) > room
+                for each, room in zip(self.segments, rooms, strict=True)
+            )
+            self._segment_names = [
+                each.label.rpartition(" = ")[2] if lacks_room else each.label for each in self.segments
+            ]
+        return self._segment_names
 
     def _paint_phase(self, painter: QPainter, phase: Phase, *, current: bool) -> None:
         """Paint a phase's line below the segments, and its name below it if it fits."""

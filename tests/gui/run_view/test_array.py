@@ -6,7 +6,7 @@ import numpy as np
 import pyqtgraph as pg
 import pytest
 from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PyQt6.QtGui import QDropEvent
+from PyQt6.QtGui import QDropEvent, QFontMetricsF
 from PyQt6.QtWidgets import QFileDialog
 
 from gpu.declaration.arrays import make_values, outline
@@ -89,6 +89,21 @@ def test_values_beside_bars_are_whole_in_a_low_plot(qtbot, values):
         box = each.textItem.sceneBoundingRect()
         assert area.top() <= box.top() + 4
         assert box.bottom() - 4 <= area.bottom()
+
+
+def test_values_above_bars_do_not_overlap(qtbot):
+    values = [-103, -86, 99913, 99912, 2000099912, 2000099917, 2000099875, 2000199875]
+    plot = ArrayPlot("values")
+    qtbot.addWidget(plot)
+    plot.show()
+    plot.show_outline(np.array([values, values]), len(values))
+    for width, whole in ((1000, True), (420, False), (200, False), (1000, True)):
+        plot.resize(width, 200)
+        qtbot.waitUntil(lambda width=width: plot.box.width() > width - 140)
+        texts = [each for each in plot._items if isinstance(each, pg.TextItem)]
+        assert ([each.toPlainText() for each in texts] == list(map(str, values))) == whole
+        widths = [QFontMetricsF(each.textItem.font()).horizontalAdvance(each.toPlainText()) for each in texts]
+        assert max(widths) <= plot.box.width() / len(values)
 
 
 def test_few_elements_are_bars_from_zero_and_many_are_bands(qtbot):

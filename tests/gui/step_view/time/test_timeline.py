@@ -64,3 +64,15 @@ def test_words_side_by_side_do_not_touch(qtbot, what):
         assert any(end - start >= 8 for start, end in gaps if start < middle + 8 and end > middle - 8), width
         return
     pytest.fail("no width at which the words just fit")
+
+
+def test_segments_are_named_alike(qtbot):
+    made = Timeline()
+    qtbot.addWidget(made)
+    labels = ("load", "half = 1, stride = 1", "half = 2, stride = 2", "stride = 1")
+    made.open([Segment(10 * k, 10 * k + 10, label, k) for k, label in enumerate(labels)], (), ("a",) * 4)
+    metric = QFontMetricsF(code_font(11))
+    for width, names in ((900, list(labels)), (300, ["load", "1", "2", "1"]), (900, list(labels))):
+        made.resize(width, 80)
+        made.grab()
+        assert made.segment_names(metric) == names
