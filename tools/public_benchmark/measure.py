@@ -73,13 +73,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in chosen if name in recipes
         }  # fmt: skip
         for name, build in builds.items():
-            error = build.result()
+            reason = build.result()
             if time.monotonic() > deadline:
                 break
-            rows = [] if error else list(_profile(options.hecbench / "src" / name, Path(scratch) / name, chosen[name]))
+            rows = [] if reason else list(_profile(options.hecbench / "src" / name, Path(scratch) / name, chosen[name]))
             writer.writerows(rows)
             file.flush()
-            print(f"{name}: {error or f'{len(rows)} launches'}", flush=True)
+            print(f"{name}: {reason or f'{len(rows)} launches'}", flush=True)
     return 0
 
 

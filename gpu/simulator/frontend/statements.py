@@ -331,9 +331,10 @@ def _attach_unroll_pragma(statement: ir.Statement, attributed: Cursor) -> ir.Sta
     unroll = 1 if pragma[1] else int(pragma[2] or ir.UNROLL_ALL)
     if isinstance(statement, ir.Loop):
         return replace(statement, unroll=unroll)
-    if isinstance(statement, ir.Block) and statement.statements and isinstance(statement.statements[-1], ir.Loop):
-        *before, loop = statement.statements
-        return replace(statement, statements=(*before, replace(loop, unroll=unroll)))
+    if isinstance(statement, ir.Block) and statement.statements:
+        *before, last = statement.statements
+        if isinstance(last, ir.Loop):
+            return replace(statement, statements=(*before, replace(last, unroll=unroll)))
     return statement
 
 

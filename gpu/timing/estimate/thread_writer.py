@@ -397,9 +397,13 @@ class ThreadWriter(ValueWriter):
     def visit_intrinsic(self, node: ir.Intrinsic, frame: _CallFrame) -> Value:
         """Write a function of NVIDIA's library as an instruction of the timing model's own."""
         name, type = find_library_name(node.name), node.arguments[0].type
-        if not name or not isinstance(node.type, Scalar) or not isinstance(type, Scalar) or not type.is_float:
+        if not name or not isinstance(type, Scalar) or not type.is_float:
             return super().visit_intrinsic(node, frame)
-        arguments = [(value_type(each.type), self.scalar(frame, each)) for each in node.arguments]
+        arguments = [
+            (value_type(each.type), self.scalar(frame, each))
+            for each in node.arguments
+            if isinstance(each.type, Scalar)
+        ]
         letters = {"float": "f", "double": "d", "i32": "r"}
         constraints = ",".join([f"={letters[value_type(node.type)]}", *(letters[kind] for kind, _ in arguments)])
         operands = ", ".join(f"${number}" for number in range(len(arguments) + 1))
