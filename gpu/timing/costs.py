@@ -81,6 +81,7 @@ _WARPGROUP_WARPS = 4
 _TO_TF32 = 3.2
 """The mean number of machine instructions that round to TF32."""
 _APPROXIMATE_OPCODES = ("rsqrt", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "tanh")
+_LANE_REGISTERS = ("%tid", "%laneid")
 _BITWISE_OPCODES = ("and", "or", "xor", "not", "lop3")
 
 
@@ -170,7 +171,10 @@ class CostTable:
     def _memory_cost(self, instruction: PtxInstruction) -> OperationCost:
         gpu, words = self._gpu, instruction.modifiers
         if "const" in words:
-            # A uniform constant with a known address is an operand; otherwise one of a pair that is prefetched.
+            # A uniform constant with a known address is an operand; otherwise one of a pair that is prefetched. The
+            # constant cache serves one address at a time to the lanes of a warp.
+            if any(self._varies_by_lane(name, set()) for name in instruction.read_registers):
+                return OperationCost(MEMORY, LOAD_STORE, 1, 1, gpu.shared_cycles)
             uniform = not any(name.startswith("%") for name in instruction.read_registers)
             return _FREE if uniform else OperationCost(COMPUTE, CONTROL, 0.5, 0.5, gpu.shared_cycles)
         latency = gpu.shared_cycles if "shared" in words else 0.0
@@ -328,6 +332,15 @@ class CostTable:
             if len(makers) == 1 and makers[0].opcode == "mul" and "wide" in makers[0].modifiers:
                 return OperationCost(COMPUTE, FLOAT, 1, self._integer, latency + 1)
         return OperationCost(COMPUTE, INTEGER, 2, 2 * self._integer * 0.7, latency + 2)
+
+    def _varies_by_lane(self, register: str, visited: set[str]) -> bool:
+        """Return whether a register may differ between the lanes of a warp: whether the thread's index is in it."""
+        visited.add(register)
+        return any(
+            any(operand.startswith(_LANE_REGISTERS) for operand in writer.operands[1:])
+            or any(self._varies_by_lane(name, visited) for name in writer.read_registers if name not in visited)
+            for writer in self._writers.get(register, ())
+        )
 
     def _is_narrowed(self, register: str, visited: set[str]) -> bool:
         """Return whether only the low half of a sum is used, as for an address in shared memory."""

@@ -312,7 +312,10 @@ class LaunchModel:
             pipes += executions * self._code.uses_of_block[visit.block]
             for request in visit.requests:
                 end = int(np.searchsorted(request.warps, warps))
-                if request.space == "shared":
+                if request.space == "const":  # the lanes' own addresses; those of all lanes are broadcast
+                    passes = request.passes[:end]
+                    counts["lines"] += times * scale * float(passes[passes > 1].sum())
+                elif request.space == "shared":
                     counts["passes"] += times * scale * float(request.passes[:end].sum())
                     counts["conflicts"] += times * scale * float(request.conflicts[:end].sum())
                 elif request.space == "global":

@@ -301,3 +301,20 @@ def test_a_float64_division_has_a_float32_test(tmp_path, without_nvcc) -> None:
     estimate = run.launches[0].estimate
     assert estimate is not None
     assert (estimate.float32_operations, estimate.float64_operations) == (2 * 32, 15 * 32)
+
+
+@pytest.mark.parametrize(
+    ("index", "passes"), [("i + blockIdx.x", 1), ("i + threadIdx.x / 8", 4), ("i + threadIdx.x", 32)]
+)
+def test_the_constant_cache_serves_one_address_of_a_warp_at_a_time(tmp_path, without_nvcc, index, passes) -> None:
+    text = f"""__constant__ int table[64];
+    extern "C" __global__ void sum(int *to, int n) {{
+        int sum = 0;
+        for (int i = 0; i < n; ++i) sum += table[({index}) & 63];
+        to[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+    }}"""
+    threads, loads = 68 * 64 * 32, 4096
+    run = model_kernel(tmp_path / "k.cu", text, "sum", threads // 256, 256, [f"zeros:{threads}", loads], "rtx-3080")
+    cycles = run.data()["time_us"] * 1e3 * find_gpu("rtx-3080").clock_ghz
+    served = cycles / (64 * loads)  # cycles of a multiprocessor for each load of a warp
+    assert served == pytest.approx(passes, rel=0.1) if passes > 1 else served < 3.5
