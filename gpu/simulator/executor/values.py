@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -430,7 +431,9 @@ def load_leaf(
         The access in the source.
     """
     if isinstance(leaf, Pointer):
-        return values.convert(to_pointer, values.read(address, batch, index, INT64.dtype, mask, site))
+        return values.convert(
+            partial(to_pointer, mask=mask), values.read(address, batch, index, INT64.dtype, mask, site)
+        )
     return values.read(address, batch, index, leaf.dtype, mask, site)
 
 

@@ -72,6 +72,8 @@ RIGHT: list[tuple[str, str | Edits]] = [
     (QUADS, (("if (i < quads) {", "if (4 * i + 3 < n) {"),
              (TAIL, "    if (i == quads)\n        for (int k = 4 * i; k < n; ++k) y[k] = x[k] + x[k];\n"))),
     (RANGE, (("(first + 3) / 4 * 4", "((first + 3) & ~3)"),)),
+    (RANGE, (("    int i = b", "    auto work = [&] {\n    int i = b"),
+             ("+ i] *= 2.0f;\n}", "+ i] *= 2.0f;\n    };\n    work();\n}"))),
     (SPLIT, """int i = low, count = high - low;
     while (count > 0) {
         int half = count / 2;

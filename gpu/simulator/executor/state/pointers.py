@@ -364,16 +364,20 @@ def reserve_address(memory: DeviceMemory, address: int, slots: range) -> None:
     _memory_of.update(dict.fromkeys(slots, memory))
 
 
-def to_pointer(number: Any) -> PointerValue:
-    """Convert a 64-bit number, one for all lanes or one per lane, to a pointer."""
+def to_pointer(number: Any, mask: LaneMask | None = None) -> PointerValue:
+    """Convert a 64-bit number, one for all lanes or one per lane, to a pointer.
+
+    In lanes outside a mask, numbers are arbitrary and do not make a pointer mixed.
+    """
     if not isinstance(number, np.ndarray):
         value = int(number)
         upper = value >> _OFFSET_BITS
         memory = _memory_of.get(value // HOST_SLOT_BYTES if 0 <= upper < _HOST_NUMBERS else _HOST_SLOTS + upper)
         return PointerValue(memory, value - _base_of[memory] if memory is not None else value)
     keys = _find_keys(number)
-    if (keys == keys[0]).all():
-        memory = _memory_of.get(int(keys[0]))
+    active = keys if mask is None or not mask.lanes.size else keys[mask.lanes]
+    if (active == active[0]).all():
+        memory = _memory_of.get(int(active[0]))
         return PointerValue(memory, number - _base_of[memory] if memory is not None else number)
     memories = [memory for memory, _ in _group_keys(keys)]
     if len(memories) == 1 and memories[0] is not None:
