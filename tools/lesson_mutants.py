@@ -132,6 +132,9 @@ EQUIVALENT = {
     ("warp-segments", "for (int d = 1; d < 31; d *= 2) {"): "the distances are powers of two",
     ("warp-segments", "for (int d = 1; d <= 32; d *= 2) {"): "no lane has a value 32 before its own",
     ("warp-segments", "int sum = i < n ? x[i] : 1;"): "elements after the end are in no sum before it",
+    ("errors", "scale<<<(n + threads) / threads, threads>>>(device_x, device_y, n);"): "one more block, which is idle",
+    ("errors", 'fprintf(stderr, "%s\\n", cudaGetErrorString(error));'): "one more line of error output",
+    ("pipeline", "cudaStream_t streams[2 + 1];"): "one more stream, which is not used",
 }
 """Mutants equivalent to the solution, by task and line, with the reason: no grader can reject them."""
 
