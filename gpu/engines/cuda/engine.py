@@ -459,14 +459,16 @@ class CudaEngine:
     @contextmanager
     def time_as_sequence(self) -> Iterator[None]:
         # Only calls of the driver follow each other while the GPU works: all else is prepared before.
-        self._sequence = sequence = []
+        sequence: list[Callable[[], None]] = []
+        self._sequence = sequence
         try:
             yield
         finally:
             self._sequence = None
         with self._convert_errors():
-            for _ in range(min(len(sequence), _MAX_LEADS) if self._lead_kernel is not None else 0):
-                self._lead_kernel.queue()
+            if self._lead_kernel is not None:
+                for _ in range(min(len(sequence), _MAX_LEADS)):
+                    self._lead_kernel.queue()
         with self._time_phase("kernel"):
             for launch in sequence:
                 launch()
