@@ -73,10 +73,15 @@ EXTRA_PARAMS: dict[str, tuple[Params, ...]] = {
     "histogram": ({"bins": 100, "blocks": 3},),
     "matmul": ({"tile": "8"}, {"dtype": "float16"}),
     "reduction": ({"block": "512"}, {"block": "1024"}),
-    "softmax": ({"rows": 1, "n": 16_400},),
-    "sort": ({"result": "places"}, {"n": 5000}, {"n": 40_000}, {"n": 40_000, "result": "places"}),
+    "sort": ({"result": "places"}, {"n": 40_000}, {"n": 40_000, "result": "places"}),
 }
 """Parameters of a pattern with which variants execute items that they do not execute by default."""
+
+CLUSTER_PARAMS: dict[str, Params] = {
+    "matmul": {"n": 16, "m": 16, "k": 2048},
+    "sort": {"n": 5000},
+}
+"""Parameters with which the checkers see clusters; by default, matmul has them in edge cases alone."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +218,8 @@ def _check_item(task: tuple[str, str, SyncItem]) -> list[Removal]:
     pattern = find_pattern(name)
     variant = pattern.variant(variant_name)
     removals = []
-    for params in ({}, *EXTRA_PARAMS.get(name, ())):
+    by_default = ({}, *EXTRA_PARAMS.get(name, ()))
+    for params in (CLUSTER_PARAMS.get(name, {}),) if ordering.text.startswith("cluster.") else by_default:
         all_params = pattern.check(params)
         if variant.obstacle(pattern.prepare_inputs(_make_inputs(pattern), all_params, 1), all_params):
             continue
