@@ -201,7 +201,8 @@ def compile_modeled_file(
     nvcc : bool
         Whether to use nvcc if it is installed.
     fall_back : bool
-        Whether to use LLVM if nvcc rejects the file, whose host code may need a header that is not installed.
+        Whether to use LLVM if nvcc rejects the file, whose host code may need a header that is not installed, or if
+        its output has no kernel of a name.
 
     Raises
     ------
@@ -215,16 +216,28 @@ def compile_modeled_file(
         if not fall_back:
             raise
         assembled_file, note = None, f"{error.message.rstrip('.')}. LLVM compiled the kernel instead."
-    if assembled_file is not None:
-        program = parse_ptx(assembled_file.ptx, name)
-        return ModeledFile(lambda kernel: (program, assembled_file.kernels), gpu, "sass", name)
 
     def compile_estimated(kernel: str) -> tuple[PtxProgram, None]:
         simulated = module.kernel(kernel)
         located = name if lines else ""
         return parse_ptx(generate_ptx(simulated.function, simulated.variables, gpu.capability, located), name), None
 
-    return ModeledFile(compile_estimated, gpu, "ir", name, note)
+    if assembled_file is None:
+        return ModeledFile(compile_estimated, gpu, "ir", name, note)
+    program = parse_ptx(assembled_file.ptx, name)
+
+    def compile_assembled(kernel: str) -> tuple[PtxProgram, Mapping[str, MachineKernel] | None]:
+        try:
+            program.find_kernel(kernel)
+        except KernelError as error:
+            if not fall_back:
+                raise
+            modeled.source, modeled.note = "ir", f"{error.message} LLVM compiled the kernel instead."
+            return compile_estimated(kernel)
+        return program, assembled_file.kernels
+
+    modeled = ModeledFile(compile_assembled, gpu, "sass", name)
+    return modeled
 
 
 def _initial_bytes(variable: PtxVariable) -> Array:

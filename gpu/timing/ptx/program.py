@@ -167,14 +167,50 @@ class PtxProgram:
     variables: tuple[PtxVariable, ...]
 
     def find_kernel(self, name: str) -> PtxKernel:
-        """Return a kernel by its name, or by a C++ name that matches a single mangled name."""
+        """Return a kernel by its name, or by a C++ name that matches a single mangled name.
+
+        Raises
+        ------
+        KernelError
+            If no kernel, or more than one, has this name.
+        """
         if name in self.kernels:
             return self.kernels[name]
-        plain = name.partition("<")[0].rpartition("::")[2]
+        head, _, arguments = name.partition("<")
+        plain = head.rpartition("::")[2]
         candidates = [kernel for kernel in self.kernels if kernel == plain or f"{len(plain)}{plain}" in kernel]
+        if len(candidates) > 1 and arguments:
+            pattern = f"{len(plain)}{plain}I{_match_template_arguments(arguments.removesuffix('>'))}"
+            exact = [kernel for kernel in candidates if re.search(f"{pattern}E", kernel)]
+            candidates = exact or [kernel for kernel in candidates if re.search(pattern, kernel)]
         if len(candidates) != 1:
             raise KernelError(f"The compiler's PTX has no kernel {name!r}.")
         return self.kernels[candidates[0]]
+
+
+_MANGLED_TYPES = {
+    "bool": "b", "char": "c", "signedchar": "a", "unsignedchar": "h", "short": "s", "unsignedshort": "t", "int": "i",
+    "unsigned": "j", "unsignedint": "j", "long": "l", "unsignedlong": "m", "longlong": "x", "unsignedlonglong": "y",
+    "float": "f", "double": "d",
+}  # fmt: skip
+"""Letters of types in mangled names, by the types without spaces."""
+
+
+def _match_template_arguments(text: str) -> str:
+    """Return a pattern of mangled template arguments, after which others with defaults may follow."""
+    patterns = []
+    for argument in re.sub(r"\s", "", text).split(","):
+        value = {"true": "1", "false": "0"}.get(argument, argument)
+        pointed = argument.rstrip("*")
+        if pointed in _MANGLED_TYPES:
+            patterns.append("P" * (len(argument) - len(pointed)) + _MANGLED_TYPES[pointed])
+        elif value.lstrip("-").rstrip("uUlL").isdigit():
+            patterns.append(f"L[a-z]{value.rstrip('uUlL').replace('-', 'n')}E")
+        elif re.fullmatch(r"\w+", argument):
+            patterns.append(f"{len(argument)}{argument}")
+        else:
+            patterns.append(".+?")
+    return "".join(patterns)
 
 
 def lay_out_variables(variables: Sequence[PtxVariable]) -> tuple[dict[str, int], int]:

@@ -45,3 +45,11 @@ def test_a_file_that_nvcc_rejects_is_compiled_by_llvm_and_said_to_be():
     assert run.note.endswith(". LLVM compiled the kernel instead.")
     assert run.data()["note"] == run.note
     assert abs(run.time_us / plain.time_us - 1) < 0.1
+
+
+@needs.nvcc
+def test_one_of_several_instantiations_of_a_template_is_modeled():
+    both = "".join(f"template __global__ void twice<{each}>({each} *, int);\n" for each in ("double", "float", "int"))
+    run, plain = model(PLAIN + both), model(PLAIN)
+    assert (run.source, run.note) == ("sass", "")
+    assert abs(run.time_us / plain.time_us - 1) < 0.05
