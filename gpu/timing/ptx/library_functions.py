@@ -38,8 +38,8 @@ class FunctionCost(NamedTuple):
 
 
 # Counts of nvcc 13.0's instructions for capability 8.6, on the paths that 32 random arguments in the function's usual
-# range take; latencies as the timing model computes them for a chain of calls, for float64 on an H200. For pow and
-# lgamma of float64 the counts are those of the assembled function, without the branches for special arguments.
+# range take; latencies as the timing model computes them for a chain of calls, for float64 on an H200. Of float64 pow
+# only the operations are counted; its other figures, and all of float64 lgamma and of both forms of frexp, are guesses.
 _FLOAT32: dict[str, tuple[float, float, float, float]] = {
     "cbrt": (16, 2, 69, 9), "exp": (8, 1, 38, 10), "exp2": (4, 1, 12, 0), "exp10": (8, 1, 38, 10),
     "expm1": (29, 1, 71, 22), "log": (26, 0.5, 74, 27), "log2": (28, 0.5, 82, 29), "log10": (27, 0.5, 78, 28),
