@@ -58,8 +58,8 @@ def _pack_shelves(
     Cells are as wide as high, or as their values need.
     """
     for cell in (64, 58, 52, 48, 44, 40, 36, 32, 29, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 5, 4, 3, 2):
-        x = y = _GAP
-        low = 0
+        x: float = _GAP
+        y, low = _GAP, 0
         places = []
         for (rows, columns), title_width, needed in zip(
             shapes, titles, needed_widths or (0,) * len(shapes), strict=True

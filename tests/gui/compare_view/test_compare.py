@@ -201,7 +201,7 @@ def test_curves_and_ladder_share_the_window_at_any_size_of_text(qtbot, comparing
             right = each.mapTo(tab, each.rect().bottomRight()).x()
             assert right < tab.width(), "nothing is cut at the window's edge"
         assert tab.curves.width() > tab.variants_card.width()
-        assert tab.variants_card.width() == min(look().px(380), round(0.4 * tab.width()))
+        assert tab.variants_card.width() == min(look().px(380), round(0.32 * tab.width()))
 
 
 def test_a_slow_variant_is_not_measured_at_larger_sizes(qtbot, comparing, monkeypatch):
