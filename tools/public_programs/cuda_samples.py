@@ -36,6 +36,7 @@ _NEEDS = {
         r'#\s*include\s*[<"](GL/|GLFW|helper_gl|rendercheck|EGL|vulkan|d3d|cuda_gl_interop|cuda_d3d|cuda_?egl)',
         re.IGNORECASE,
     ),
+    "the driver's library at run time": re.compile("drvapi_dynlink"),
     "several processes": re.compile(r'#\s*include\s*[<"](mpi\.h|helper_multiprocess)'),
     "machine code or PTX that nvcc writes": re.compile(r"\.fatbin|\.ptx\b|_FATBIN|nvJitLink", re.IGNORECASE),
     "CUDA's driver API for virtual memory or textures": re.compile(

@@ -21,6 +21,7 @@ def write_sample(folder: Path, section: str, name: str, text: str, file: str = "
 
 def test_samples_with_other_requirements_are_skipped(tmp_path):
     texts = {
+        "dynamic": ('#include "cuda_drvapi_dynlink.h"\n', "the driver's library at run time"),
         "blas": ("#include <cublas_v2.h>\n", "a library"),
         "driver": ("int main() { cuMemCreate(&memory, 1, 0, 0); }\n", DRIVER),
         "module": ('int main() { cuModuleLoad(&module, "kernel.fatbin"); }\n', "machine code or PTX that nvcc writes"),
