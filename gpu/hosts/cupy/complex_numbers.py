@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.simulator.ir.numpy_functions import fused_multiply_add
+
 
 def _divide(x: Any, y: Any) -> Any:
     dtype = np.result_type(x, y)
@@ -14,9 +16,10 @@ def _divide(x: Any, y: Any) -> Any:
     with np.errstate(all="ignore"):
         scale = 1 / (abs(y.real) + abs(y.imag))
         a, b, c, d = x.real * scale, x.imag * scale, y.real * scale, y.imag * scale
-        inverse = 1 / (c * c + d * d)
+        inverse = 1 / fused_multiply_add(c, c, d * d)
         result = np.empty(np.broadcast_shapes(x.shape, y.shape), dtype)
-        result.real, result.imag = (a * c + b * d) * inverse, (b * c - a * d) * inverse
+        result.real = fused_multiply_add(a, c, b * d) * inverse
+        result.imag = fused_multiply_add(b, c, -(a * d)) * inverse
     return result
 
 
