@@ -1,7 +1,7 @@
 // The part of the driver API that loads and launches kernels of modules; its other routines call the runtime API, whose
 // error numbers, streams and events are the same.
 #pragma once
-#define __cuda_cuda_h__ // code tests for the include guard of CUDA's header
+#define __cuda_cuda_h__  // code tests for the include guard of CUDA's header
 #include "cuda_runtime.h"
 
 #define CUDA_VERSION 13000

@@ -406,11 +406,11 @@ class _Planner:
             self._mark_varying(frame, condition)
         body = self.plan_block(frame, loop.body)
         step: Plan = []
+        # If no thread skips the rest of an iteration, the step is part of the body.
+        skips = any(isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(loop.body))
         if block_step is not None:
-            body.append(UniformAssignment(frame, ir.Evaluate(block_step, loop.position)))
+            (step if skips else body).append(UniformAssignment(frame, ir.Evaluate(block_step, loop.position)))
         elif loop.step is not None:
-            # If no thread skips the rest of an iteration, the step is part of the body.
-            skips = any(isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(loop.body))
             self._statement(frame, ir.Evaluate(loop.step, loop.position), step if skips else body)
         self._context.pop()
         repetition = loop.position if repeats_itself(loop) else None

@@ -79,8 +79,7 @@ __device__ inline void init(barrier<Scope> *object, ptrdiff_t count) {
     __lockstep_phase_init(object, (unsigned int)count);
 }
 template <thread_scope Scope, typename Completion>
-__device__ inline void init(barrier<Scope, Completion> *object, ptrdiff_t count,
-                            Completion completion = Completion()) {
+__device__ inline void init(barrier<Scope, Completion> *object, ptrdiff_t count, Completion completion = Completion()) {
     *object = barrier<Scope, Completion>(count, completion);
 }
 

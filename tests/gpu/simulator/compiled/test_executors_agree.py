@@ -130,6 +130,26 @@ def small_images():
         yield {"image": rng.integers(0, 256, shape, np.uint8), "maxval": np.array(255)}, {}
 
 
+@pytest.mark.parametrize("skipped", ["u == k", "k == 1", "in[0] == k", "t % 3 == k", "t < 32"])
+def test_a_loop_goes_on_where_threads_continue_before_a_barrier(skipped: str) -> None:
+    barrier = "__syncwarp();" if "t" in skipped else "__syncthreads();"
+    text = f"""
+    __global__ void k(const int *in, int *out, int u) {{
+        __shared__ int s[64];
+        int t = threadIdx.x, sum = in[t];
+        s[t] = 0;
+        __syncthreads();
+        for (int k = 0; k < 3; ++k) {{
+            if ({skipped}) continue;
+            s[t] += sum + k;
+            {barrier}
+            sum += s[t] * 3;
+        }}
+        out[t] = sum;
+    }}"""
+    run_on_both(text, "k", 1, (64,), np.arange(1, 65, dtype=np.int32), np.zeros(64, np.int32), np.int32(1))
+
+
 @settings(max_examples=12, deadline=None)
 @given(n=st.integers(0, 300), block=st.sampled_from([1, 32, 33, 96]), seed=st.integers(0, 9))
 def test_early_returns_loops_and_branches_around_barriers(n: int, block: int, seed: int) -> None:
