@@ -55,6 +55,11 @@ class RecordingQuestion:
     hints: tuple[str, ...] = ()
     size: int = 0
 
+    @property
+    def is_about_kernel(self) -> bool:
+        """Whether it asks about the kernel itself, so that another input gives the same question."""
+        return self.kind in ("order", "mistake")
+
 
 @dataclass(frozen=True)
 class AnswerMark:

@@ -16,6 +16,9 @@ from gui.step_view.arrays.view import PickedElements
 from gui.widgets.basic import Card, button, label, restyle
 from gui.widgets.wrapping import WrappingLayout
 
+_NEW_QUESTION = ("New question", "Ask about another input")
+_ANSWER_AGAIN = ("Answer again", "Answer the same question again: it is about the kernel, whatever the input")
+
 
 class QuestionCard(Card):
     """The question of the current step.
@@ -49,7 +52,7 @@ class QuestionCard(Card):
         self.verdict = label("", wrap=True, name="Verdict")
         self.check = button("Check", "primary", tip="Check the answer (F5)")
         self.reveal = button("Show", "primary", tip="Show the answer to the class (F5)")
-        self.retry_button = button("New question", tip="Ask about another input")
+        self.retry_button = button("New question")
         self.verdict.setContentsMargins(8, 6, 8, 6)
         self.body.addWidget(self.prompt)
         self.body.addWidget(self.code)
@@ -92,6 +95,10 @@ class QuestionCard(Card):
         self.check.setVisible(not for_class)
         self.reveal.setVisible(for_class)
         self.reveal.setEnabled(True)
+        text, tip = _ANSWER_AGAIN if question.is_about_kernel else _NEW_QUESTION
+        self.retry_button.setText(text)
+        self.retry_button.setToolTip(tip)
+        self.retry_button.setAccessibleName(text)
         self.retry_button.show()
         self._update_check_button()
         self.show()

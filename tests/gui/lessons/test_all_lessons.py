@@ -83,6 +83,8 @@ def answer_wrong_then_right(student):
     assert student.lessons.step_number not in student.lessons.find_completed_steps(student.lessons.lesson)
     seen = asked.moment if asked.kind == "value" or not asked.line else asked.moment + 1
     assert student.lesson_page.step.player.moment == min(seen, student.lesson_page.step.player.end)
+    is_same = asked.kind in ("order", "mistake")
+    assert student.question.retry_button.text() == ("Answer again" if is_same else "New question")
     student.click(student.question.retry_button)
     student.wait_until(lambda: student.question.scene is not None and student.question.scene is not first)
     student.wait_for_step()
