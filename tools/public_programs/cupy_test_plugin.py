@@ -21,7 +21,7 @@ from gpu.hosts.cupy.installation import install
 from gpu.hosts.cupy.kernels import compilation
 from gpu.hosts.driver.journal import Journal, set_current_journal
 
-_SOURCES = Path(os.environ["LOCKSTEP_CUPY_SOURCES"])
+_SOURCES = Path(os.environ.get("LOCKSTEP_CUPY_SOURCES", ""))
 
 
 class _TestingFinder:
@@ -129,4 +129,5 @@ def _prepare() -> None:
     import cupy.testing
 
 
-_prepare()
+if _SOURCES.name:  # before pytest loads the tests' conftest.py
+    _prepare()

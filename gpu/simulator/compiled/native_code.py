@@ -125,7 +125,8 @@ def compute_cache_key(function: ir.Function, *dependencies: Any) -> str:
     """
     output = io.BytesIO()
     pickler = pickle.Pickler(output, protocol=5)
-    pickler.fast = True  # equal objects are written alike, whether identical or not
+    # Equal objects are written alike, whether identical or not. Nodes have no sets: CPython fails after 50 of them.
+    pickler.fast = True
     visited: list[ir.Function | Struct] = []
     numbers: dict[int, int] = {}
 

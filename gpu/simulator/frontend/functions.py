@@ -31,7 +31,7 @@ def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cur
     this = _declare_this(scope)
     parameters, moves = _declare_parameters(scope)
     function.parameters = (*this, *parameters)
-    function.restricted = frozenset(
+    function.restricted = tuple(
         len(this) + index
         for index, parameter in enumerate(definition.arguments)
         if "__restrict" in parameter.type.spelling.rpartition("*")[2]

@@ -750,7 +750,7 @@ class Function:
     cluster: tuple[int, int, int] | None = None
     syncs_cluster: bool = False
     has_phases: bool = False
-    restricted: frozenset[int] = frozenset()
+    restricted: tuple[int, ...] = ()
     body: Block = field(default_factory=lambda: Block(()))
 
 

@@ -392,7 +392,8 @@ def test_operators_of_halves_round_each_result_and_with_a_float_do_not() -> None
     second = (first + b) / np.float16(3) - np.float16(0.25) + np.float16(1)
     right = [first, -second, np.where(a > b, a - b, b), np.sqrt(np.abs(a))]
     np.testing.assert_array_equal(out, np.stack(right, axis=1))
-    np.testing.assert_array_equal(mixed, a.astype(np.float32) * np.float32(0.3) + b.astype(np.float32))
+    exact_product = a.astype(np.float64) * np.float32(0.3)
+    np.testing.assert_array_equal(mixed, (exact_product + b).astype(np.float32))
 
 
 def test_the_word_template_may_be_missing_as_nvcc_has_it_and_places_are_those_of_the_text() -> None:
