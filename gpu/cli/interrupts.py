@@ -43,6 +43,14 @@ def _end_after_grace(receiver: socket.socket, ended: threading.Event, exit_code:
         while received := receiver.recv(1):
             if received[0] == signal.SIGINT:
                 if not ended.wait(GRACE_S):
+                    _kill_children()
                     print(STOPPED_MESSAGE, file=sys.stderr, flush=True)
                     os._exit(exit_code)
                 return
+
+
+def _kill_children() -> None:
+    """Kill Dask's workers and other processes of `multiprocessing`, which this process has no time left to end."""
+    if (multiprocessing := sys.modules.get("multiprocessing")) is not None:
+        for child in multiprocessing.active_children():
+            child.kill()

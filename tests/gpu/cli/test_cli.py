@@ -544,15 +544,16 @@ def test_without_a_display_it_says_what_to_do_instead():
 
 @needs.linux
 @pytest.mark.parametrize("where", ["time.sleep(60)", "ctypes.CDLL(None).pthread_mutex_lock(lock)"])
-def test_ctrl_c_ends_a_command_even_outside_python(where: str):
+def test_ctrl_c_ends_a_command_and_its_workers_even_outside_python(where: str):
     script = f"""
-import ctypes, sys, time
+import ctypes, multiprocessing, sys, time
 from gpu.cli import main as cli
 from gpu.cli.patterns import run as cli_run
 
 lock = ctypes.create_string_buffer(64)
 
 def endless(*arguments, **options):
+    multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,), daemon=True).start()
     print("running", flush=True)
     while True:
         {where}
@@ -569,7 +570,9 @@ sys.exit(cli.main(["run", "convolution"], cli.Desktop(int, len, len)))
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
+        end = time.monotonic() + 10
         assert process.stderr.read() == "lockstep: Stopped.\n"
+        assert time.monotonic() < end, "a worker has kept the stream open"
 
 
 @pytest.mark.parametrize(("schedule", "right"), [("round-robin", True), ("lanes:1", False), ("cached:0", True)])
