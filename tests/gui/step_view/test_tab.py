@@ -127,6 +127,7 @@ def test_the_time_line_goes_where_it_is_pressed_and_dragged(qtbot, tab):
     x = round(tab.panes.timeline.x_of((segment.first + segment.last) / 2))
     qtbot.mousePress(tab.panes.timeline, Qt.MouseButton.LeftButton, pos=QPoint(x, 20))
     assert segment.first < tab.player.moment <= segment.last
+    qtbot.mouseRelease(tab.panes.timeline, Qt.MouseButton.LeftButton, pos=QPoint(x, 20))
     for moment in range(tab.player.end + 1):
         assert tab.panes.timeline.moment_at(tab.panes.timeline.x_of(moment)) == moment
 

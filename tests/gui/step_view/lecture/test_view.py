@@ -144,7 +144,7 @@ def test_code_time_and_lanes_are_a_key_away(qtbot, window, tab, lecture):
         press_key(qtbot, window, key)
         assert widget.isVisible() is before
     press_key(qtbot, window, Qt.Key.Key_T)
-    qtbot.mousePress(tab.panes.timeline, Qt.MouseButton.LeftButton, pos=QPoint(tab.panes.timeline.width() // 2, 20))
+    qtbot.mouseClick(tab.panes.timeline, Qt.MouseButton.LeftButton, pos=QPoint(tab.panes.timeline.width() // 2, 20))
     assert tab.player.moment > 0
 
 
