@@ -116,6 +116,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil": math.ceil,
     "correlate": _correlate,
     "count": np.count_nonzero,
+    "cummax": np.maximum.accumulate,
     "cumsum": np.cumsum,
     "exclusive": _exclusive_sum,
     "exp": np.exp,
@@ -136,6 +137,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": np.sum,
     "sums": lambda values: np.sum(values, axis=-1, keepdims=True),
     "transpose": np.transpose,
+    "unique": np.unique,
     "where": _where,
     "zeros": _zeros,
 }
