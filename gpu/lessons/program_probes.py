@@ -68,16 +68,17 @@ class Results:
         positions = np.flatnonzero(np.minimum(*nearest) > _MARGIN * np.abs(values))
         return cls(positions, values[positions], tuple(names[position] for position in positions))
 
-    def find_right(self, run: ProgramRun) -> str:
-        """Return the name of a result that a run prints; "" if it prints none of them."""
+    def compare(self, run: ProgramRun) -> npt.NDArray[np.bool_]:
+        """Return for each result whether a run prints it in its place."""
         try:
             printed = np.array(run.output.split(), np.float64)
         except ValueError:
-            return ""
-        for position, value, name in zip(self.positions, self.values, self.names, strict=True):
-            if position < printed.size and abs(printed[position] - value) <= _MARGIN * abs(value):
-                return name
-        return ""
+            return np.zeros(self.values.size, bool)
+        is_printed = self.positions < printed.size
+        equal = np.zeros(self.values.size, bool)
+        values = self.values[is_printed]
+        equal[is_printed] = np.abs(printed[self.positions[is_printed]] - values) <= _MARGIN * np.abs(values)
+        return equal
 
 
 def check_origin(runner: ProgramRunner, text: str, results: Results) -> Rejection | None:
@@ -95,8 +96,9 @@ def check_origin(runner: ProgramRunner, text: str, results: Results) -> Rejectio
         return None
     sought = results.values.tolist()
     without = runner.run(text, results=sought, launches_withheld=True)
-    if name := results.find_right(without):
-        return Rejection(words, f"The program prints {name} even if no kernel runs.")
+    known = results.compare(without)
+    if known.any():
+        return Rejection(words, f"The program prints {results.names[known.argmax()]} even if no kernel runs.")
     if without.found:
         name = results.names[without.found[0]]
         return Rejection(words, f"The host computes {name} and copies it to the GPU before a kernel runs.")
@@ -125,22 +127,10 @@ def check_streams(runner: ProgramRunner, text: str, results: Results, used: int,
         run = runner.run(text, streams=STREAM_ORDERS[1], withheld_stream=number)
         if run.default_launch_count:
             return Rejection(words, "A launch is in the default stream, which waits for the others, and they for it.")
-        printed = run.output.split()
-        working += run.code != 0 or not _are_all_right(printed, results)
+        working += run.code != 0 or not results.names or not results.compare(run).all()
     if working >= needed:
         return None
     return Rejection(words, f"Of {needed} streams, {working} {'does' if working == 1 else 'do'} a part of the work.")
-
-
-def _are_all_right(printed: list[str], results: Results) -> bool:
-    try:
-        numbers = np.array(printed, np.float64)
-    except ValueError:
-        return False
-    if not results.positions.size or numbers.size <= results.positions[-1]:
-        return False
-    off = np.abs(numbers[results.positions] - results.values)
-    return bool((off <= _MARGIN * np.abs(results.values)).all())
 
 
 def check_failures(runner: ProgramRunner, text: str, status: int) -> Rejection | None:

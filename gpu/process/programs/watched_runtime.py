@@ -28,7 +28,6 @@ _FAILING_ROUTINES = {
     "kernel": ("launch",),
 }
 _REFUSALS = {"allocation": errors.NO_MEMORY, "copy": errors.INVALID_VALUE}
-_ILLEGAL_ADDRESS = 700
 _SEARCHED_BYTES = 4 << 20
 """Bytes of each allocation in which results are searched."""
 _TOLERANCE = 2e-7
@@ -106,7 +105,7 @@ class WatchedRuntime(Runtime):
         """Fail as a call does, or as a kernel that is still running: then later calls report the error."""
         if self._failing in _REFUSALS:
             raise RefusedRoutineError(_REFUSALS[self._failing])
-        self._sticky_error = _ILLEGAL_ADDRESS
+        self._sticky_error = errors.ILLEGAL_ADDRESS
 
     def _should_execute(self) -> bool:
         if self._are_launches_withheld:

@@ -267,31 +267,19 @@ class WarpScheduler:
             self._current.position = position
         if self._chooser.keeps_running():
             return
-        following = self._choose_next()
-        if following is not self._current:
-            self._resume(following)
+        self._resume_next()
 
     def wait_for_phase(self, position: SourcePosition) -> None:
         part = self._current
         if part is None:
             return
-        part.position = position
-        self._ready.remove(part)
-        self._phase_waiters.append(part)
-        following = self._choose_next()
-        if following is not part:
-            self._resume(following)
+        self._wait(part, position, self._phase_waiters)
 
     def wait_in_loop(self, position: SourcePosition) -> None:
         part = self._current
         if part is None or (len(self._ready) < 2 and not self._loop_waiters):
             return
-        part.position = position
-        self._ready.remove(part)
-        self._loop_waiters.append(part)
-        following = self._choose_next()
-        if following is not part:
-            self._resume(following)
+        self._wait(part, position, self._loop_waiters)
 
     def recheck_phases(self) -> None:
         self._ready += self._phase_waiters
@@ -399,6 +387,18 @@ class WarpScheduler:
         warp = int(part.mask.lanes[0]) // WARP
         for key in [key for key in self._pending_syncs if key[0] == warp]:
             self._complete_if_all_arrived(key)
+
+    def _wait(self, part: _WarpPart, position: SourcePosition, waiters: list[_WarpPart]) -> None:
+        """Move the current part to a list of waiting ones, and resume another."""
+        part.position = position
+        self._ready.remove(part)
+        waiters.append(part)
+        self._resume_next()
+
+    def _resume_next(self) -> None:
+        following = self._choose_next()
+        if following is not self._current:
+            self._resume(following)
 
     def _choose_next(self) -> _WarpPart:
         self._choices += 1

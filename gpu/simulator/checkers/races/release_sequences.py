@@ -1,4 +1,4 @@
-"""Release sequences: the releases at one location that a later read observes, and what they make known.
+"""Release sequences: the releases at one location that a later read observes, and the events that they make known.
 
 A release pattern is a fence followed by a strong write, or a write with release order. It synchronizes with an acquire
 pattern that observes the write: a strong read followed by a fence, or a read with acquire order. Atomic operations
@@ -47,9 +47,9 @@ class ReleaseSequence:
         self.length = 0
         self.has_weak = self.has_narrow_write = False
         self._blocks = blocks
-        # For each group of readers: the indices of the releases that reach it, and what they make known.
+        # For each group of readers: the indices of the releases that reach it, and the events that they make known.
         self._releases: defaultdict[Hashable, tuple[list[int], list[ClockSnapshot]]] = defaultdict(lambda: ([], []))
-        # What the first releases of a group make known, by ascending numbers of releases.
+        # The events that the first releases of a group make known, by ascending numbers of releases.
         self._clocks: dict[tuple[Hashable, bool], tuple[list[int], list[AcquiredClock]]] = {}
 
     def append(self, cluster: int, snapshots: tuple[ClockSnapshot | None, ...], *, is_narrow: bool) -> None:
@@ -60,7 +60,7 @@ class ReleaseSequence:
         cluster : int
             The cluster of the thread.
         snapshots : tuple of ClockSnapshot or None
-            For each scope, what the release makes known to threads that its fence and its write include.
+            For each scope, the events that the release makes known to threads that its fence and its write include.
         is_narrow : bool
             Whether the scope of the write does not include all threads.
         """
@@ -83,9 +83,9 @@ class ReleaseSequence:
         snapshots.append(snapshot)
 
     def find_known_events(self, length: int, reader: Reader, *, weak: bool) -> AcquiredClock | None:
-        """Return what the first `length` releases make known to a reader; None if nothing.
+        """Return the events that the first `length` releases make known to a reader; None if there are none.
 
-        With `weak`, this includes what the releasing threads know for strong accesses only.
+        With `weak`, this includes events that the releasing threads know for strong accesses only.
         """
         groups: list[Hashable] = [("block", reader.block)]
         if reader.level == DEVICE_LEVEL:
@@ -95,7 +95,7 @@ class ReleaseSequence:
         return merge_clocks(self._join(group, length, weak=weak and self.has_weak) for group in groups)
 
     def find_all_events(self, length: int) -> AcquiredClock | None:
-        """Return what the first `length` releases make known to threads in their own blocks; None if nothing."""
+        """Return the events that the first `length` releases make known in their own blocks; None if there are none."""
         groups = [group for group in self._releases if isinstance(group, tuple) and group[0] == "block"]
         return merge_clocks(self._join(group, length, weak=False) for group in groups)
 
