@@ -56,7 +56,7 @@ PROMISES = {
     "listens on 127.0.0.1\n  only": "gpu/distributed/test_faults.py::test_it_listens_on_this_machine_alone",
     "expands to more than its array\n  declares is an error": "gpu/distributed/data/test_zarr_arrays.py::"
     "test_a_chunk_that_expands_to_more_than_its_array_declares_is_an_error",
-    "Stop and Ctrl+C end them": "gpu/cli/test_cli.py::test_ctrl_c_ends_a_command_even_outside_python",
+    "Stop and Ctrl+C end them": "gpu/cli/test_cli.py::test_ctrl_c_ends_a_command_and_its_workers_even_outside_python",
 }
 """A part of each promise, as in the page, and its tests."""
 
