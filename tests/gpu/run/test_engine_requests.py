@@ -475,6 +475,7 @@ def test_a_race_between_blocks_is_looked_for_where_there_are_several() -> None:
         assert alone.clean, "all of it is one block's"
 
 
+@pytest.mark.sweep
 def test_a_wait_that_is_missing_in_a_later_step_is_found() -> None:
     """A stage of halves is filled again in a tile's third step, while products may still read it."""
     pattern = find_pattern("matmul")
@@ -489,6 +490,7 @@ def test_a_wait_that_is_missing_in_a_later_step_is_found() -> None:
     assert check.remedy.text.strip() == taken
 
 
+@pytest.mark.sweep
 def test_what_takes_long_is_not_called_endless() -> None:
     """Warpgroups' tiles took longer before the checkers' eyes than an endless kernel may."""
     pattern = find_pattern("matmul")

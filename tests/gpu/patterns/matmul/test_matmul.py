@@ -140,17 +140,21 @@ def test_what_is_too_little_for_all_is_made_by_blocks_that_share_k(
     assert clusters or max(splits) == 1
 
 
-# On the simulator its clusters run in lockstep, a second per 500 columns.
+# On the simulator its clusters run in lockstep, a second per 130 columns of A.
 @pytest.mark.parametrize(
     ("m", "n", "k"),
     [
-        (33, 30, 2051),
+        (33, 30, 579),
+        pytest.param(33, 30, 2051, marks=pytest.mark.sweep),
         pytest.param(33, 30, 5003, marks=pytest.mark.sweep),
         pytest.param(64, 32, 4096, marks=pytest.mark.sweep),
         pytest.param(1, 17, 2049, marks=pytest.mark.sweep),
     ],
 )
-def test_blocks_of_a_cluster_share_the_long_rows_of_few_halves(fast_engine: Engine, m: int, n: int, k: int) -> None:
+def test_blocks_of_a_cluster_share_the_long_rows_of_few_halves(
+    fast_engine: Engine, m: int, n: int, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu.patterns.matmul.fp16._MIN_SPLIT_DEPTH", min(k, 2048))
     splits = []
 
     class RunCounter:
