@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gpu.base.errors import InputError
+from gpu.base.threads import map_parts
 from gpu.base.warp import WARP
 from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs, Params
+from gpu.declaration.random_values import draw_values
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import Numbers, parse_numbers
 
@@ -22,8 +25,8 @@ SAUSAGE_INCHES = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
 """Inches of sausage that ten people order: Kirk and Hwu's example of a scan."""
 
 OUTLINE_COLUMNS = 1024
-_ERROR_COLUMNS = 64
-_CHECK_CHUNK = 2**20
+_PART_ELEMENTS = 2**20
+"""About as many elements are checked or outlined at a time."""
 _MAX_RANGES = 48
 _MAX_SAMPLES_PER_COLUMN, _MIN_SAMPLES_PER_COLUMN = 256, 8
 MAX_READOUT_VALUES = 2**22
@@ -173,8 +176,26 @@ def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "su
         case "ramp":
             return _make_ramp(n, dtype, operator)
     rng = np.random.default_rng(seed)
-    values = _make_random_values(n, dtype, operator, rng)
-    return values * rng.choice(np.array([-1, 1], dtype), n) if kind == "signed" else values
+    if dtype == "float32" and operator == "product":
+        values = _make_factors(n, rng)
+        return values * _draw_signs(rng, n, dtype) if kind == "signed" else values
+    # Fewer different values in large inputs, so that their sum does not wrap around.
+    limit = max(min(100, 2**31 // max(n, 1)), 2)
+    spans_type = operator in ("min", "max") and n > READABLE_ELEMENTS
+
+    def draw(generator: np.random.Generator, count: int) -> Array:
+        drawn: Array
+        if dtype == "float32":
+            drawn = generator.random(count, np.float32)
+        elif spans_type:
+            drawn = generator.integers(-(2**31), 2**31, count, np.int32)
+        elif operator == "product":
+            drawn = generator.integers(0, 50, count, np.int32) * np.int32(2) + np.int32(1)
+        else:
+            drawn = generator.integers(0, limit, count, np.int32)
+        return drawn * _draw_signs(generator, count, dtype) if kind == "signed" else drawn
+
+    return draw_values(rng, n, draw)
 
 
 def _make_ramp(n: int, dtype: str, operator: str) -> Array:
@@ -187,20 +208,15 @@ def _make_ramp(n: int, dtype: str, operator: str) -> Array:
     return np.linspace(1 - reach, 1 + reach, n, dtype=np.float32)
 
 
-def _make_random_values(n: int, dtype: str, operator: str, rng: np.random.Generator) -> Array:
-    if dtype == "float32":
-        if operator != "product":
-            return rng.random(n, np.float32)
-        factors = np.ones(n, np.float32)
-        others = rng.choice(n, min(n, MAX_RANDOM_FACTORS), replace=False, shuffle=False)
-        factors[others] = np.exp2(rng.uniform(-1, 1, others.size))
-        return factors
-    if operator in ("min", "max") and n > READABLE_ELEMENTS:
-        return rng.integers(-(2**31), 2**31, n, np.int32)
-    if operator == "product":
-        return rng.integers(0, 50, n, np.int32) * np.int32(2) + np.int32(1)
-    # Fewer different values in large inputs, so that their sum does not wrap around.
-    return rng.integers(0, max(min(100, 2**31 // max(n, 1)), 2), n, np.int32)
+def _draw_signs(rng: np.random.Generator, n: int, dtype: str) -> Array:
+    return rng.choice(np.array([-1, 1], dtype), n)
+
+
+def _make_factors(n: int, rng: np.random.Generator) -> Array:
+    factors = np.ones(n, np.float32)
+    others = rng.choice(n, min(n, MAX_RANDOM_FACTORS), replace=False, shuffle=False)
+    factors[others] = np.exp2(rng.uniform(-1, 1, others.size))
+    return factors
 
 
 def cast_values(inputs: Inputs, params: Params) -> Array:
@@ -213,8 +229,11 @@ def accept_values(inputs: Inputs, params: Params, *, finite: bool = True) -> Non
     values, dtype = inputs["values"], np.dtype(params["dtype"])
     if values.dtype == dtype and dtype.kind != "f":
         return
-    for start in range(0, values.size, _CHECK_CHUNK):
-        _accept_piece(values[start : start + _CHECK_CHUNK], dtype, start, finite or dtype.kind != "f")
+
+    def accept_part(start: int) -> None:
+        _accept_piece(values[start : start + _PART_ELEMENTS], dtype, start, finite or dtype.kind != "f")
+
+    map_parts(accept_part, range(0, values.size, _PART_ELEMENTS))
 
 
 def accept_factors(inputs: Inputs, params: Params) -> None:
@@ -277,18 +296,48 @@ def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
     n = values.size
     if n <= columns:
         return np.stack([values, values])
-    starts = np.arange(columns, dtype=np.int64) * n // columns
-    return np.stack([np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)])
+    return _reduce_columns(n, columns, lambda part, starts: _find_limits(values[part], starts))
 
 
 def outline_selected(values: Array, mask: Array) -> Array:
     """Return the outline of the values that `mask` selects: float64, NaN in columns without any."""
-    with np.errstate(invalid="ignore"):
+
+    def outline_part(part: slice, starts: Array) -> Array:
         # fmin and fmax would do it in one pass, but reduceat of them is several times slower.
-        low = outline(np.where(mask, values, np.inf))[0]
-        high = outline(np.where(mask, values, -np.inf))[1]
-    there = low <= high
-    return np.where(there, np.stack([low, high]).astype(np.float64), np.nan)
+        low = np.minimum.reduceat(np.where(mask[part], values[part], np.inf), starts)
+        high = np.maximum.reduceat(np.where(mask[part], values[part], -np.inf), starts)
+        return np.where(low <= high, np.stack([low, high]).astype(np.float64), np.nan)
+
+    return _reduce_columns(values.size, min(values.size, OUTLINE_COLUMNS), outline_part)
+
+
+def _find_limits(values: Array, starts: Array) -> Array:
+    return np.stack([np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)])
+
+
+def _reduce_columns(n: int, columns: int, reduce: Callable[[slice, Array], Array]) -> Array:
+    """Reduce groups of neighboring elements, with the groups of `outline`, a part of the columns at a time.
+
+    Parameters
+    ----------
+    n, columns : int
+        The number of elements, and of groups, not more than `n`.
+    reduce : callable
+        Called with a part of the elements and where its groups start in it; returns their values, of shape (2, groups).
+
+    Returns
+    -------
+    array of shape (2, columns)
+    """
+    step = max(1, _PART_ELEMENTS * columns // max(n, 1))
+
+    def reduce_part(first: int) -> Array:
+        last = min(first + step, columns)
+        start, stop = first * n // columns, last * n // columns
+        return reduce(slice(start, stop), np.arange(first, last, dtype=np.int64) * n // columns - start)
+
+    parts = map_parts(reduce_part, range(0, columns, step))
+    return np.concatenate(parts, axis=1) if parts else np.zeros((2, 0))
 
 
 def compute_quartiles(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
@@ -336,7 +385,13 @@ def compute_distribution(values: Array) -> Outputs:
         width = next((index for index in range(least, 2 * least + 1) if span % index == 0), least)
         count = -(-span // width)
         ranges = low - 0.5 + width * np.arange(count + 1.0)
-    counts, edges = np.histogram(samples, ranges, None if isinstance(ranges, np.ndarray) else (low, high))
+    bounds = None if isinstance(ranges, np.ndarray) else (low, high)
+    edges = np.histogram_bin_edges(np.array([low, high]), ranges, bounds)
+
+    def count_part(start: int) -> Array:
+        return np.histogram(samples[start : start + _PART_ELEMENTS], ranges, bounds)[0]
+
+    counts = np.sum(map_parts(count_part, range(0, samples.size, _PART_ELEMENTS)), axis=0)
     return {"levels": counts.astype(np.int64), "level edges": np.asarray(edges, np.float64)}
 
 
@@ -385,20 +440,14 @@ def present_error(result: Array, reference: Array) -> Outputs:
     mapping of str to array
         `reference`, of the reference result; `error`, float64, of the absolute differences, infinite where not finite.
     """
-    n = result.size
-    columns = min(n, OUTLINE_COLUMNS)
-    error = np.zeros((2, columns))
-    for first in range(0, columns, _ERROR_COLUMNS):
-        last = min(first + _ERROR_COLUMNS, columns)
-        start, stop = first * n // columns, last * n // columns
+
+    def outline_error(part: slice, starts: Array) -> Array:
         with np.errstate(invalid="ignore", over="ignore"):
-            difference = np.abs(np.subtract(result[start:stop], reference[start:stop], dtype=np.float64))
+            difference = np.abs(np.subtract(result[part], reference[part], dtype=np.float64))
         difference[~np.isfinite(difference)] = np.inf
-        starts = np.arange(first, last, dtype=np.int64) * n // columns - start
-        error[0, first:last], error[1, first:last] = (
-            np.minimum.reduceat(difference, starts),
-            np.maximum.reduceat(difference, starts),
-        )
+        return _find_limits(difference, starts)
+
+    error = _reduce_columns(result.size, min(result.size, OUTLINE_COLUMNS), outline_error)
     return {"reference": outline(reference), "error": error}
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from gpu.base.errors import InputError
+from gpu.base.threads import map_parts
 from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs
+from gpu.declaration.random_values import draw_values
 from gpu.declaration.roles import FROM_FILE, Role
 
 KINDS = ("random", "digits", "ones")
@@ -17,7 +19,7 @@ MAX_SIDE = 16384
 MAX_DISPLAYED_SIDE = 2048
 """The most rows or columns that are shown; of larger matrices, every second, third and so on."""
 
-_CHUNK = 2**22
+_CHUNK = 2**20
 
 # Perceptually uniform from dark blue through green to yellow, after matplotlib's viridis (CC0).
 _COLORS = np.array(
@@ -90,12 +92,15 @@ def make_matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) ->
     rng : numpy.random.Generator
         The source of random numbers.
     """
-    match kind:
-        case "digits":
-            return rng.integers(0, 10, (rows, columns)).astype(np.float32)
-        case "ones":
-            return np.ones((rows, columns), np.float32)
-    return rng.random((rows, columns), np.float32) * np.float32(2) - np.float32(1)
+    if kind == "ones":
+        return np.ones((rows, columns), np.float32)
+
+    def draw(generator: np.random.Generator, count: int) -> Array:
+        if kind == "digits":
+            return generator.integers(0, 10, count).astype(np.float32)
+        return generator.random(count, np.float32) * np.float32(2) - np.float32(1)
+
+    return draw_values(rng, rows * columns, draw).reshape(rows, columns)
 
 
 def accept_matrix(
@@ -132,7 +137,9 @@ def accept_matrix(
             f"{name[0].upper()}{name[1:]} has {rows} rows and {columns} columns; 1 to {largest} are allowed."
         )
     limit = float(np.finfo(dtype).max)
-    for first, piece in iterate_row_blocks(values):
+
+    def accept_rows(block: tuple[int, Array]) -> None:
+        first, piece = block
         size = np.abs(piece.astype(np.float64, copy=False))
         bad = ~(size <= limit) if finite else ~((size <= limit) | np.isinf(size))
         if bad.any():
@@ -142,6 +149,8 @@ def accept_matrix(
             if np.isfinite(value):
                 why = f"does not fit {np.dtype(dtype)}"
             raise InputError(f"Row {first + row}, column {column} of {name}, {value!r}, {why}.")
+
+    map_parts(accept_rows, iterate_row_blocks(values))
 
 
 def iterate_row_blocks(values: Array) -> Iterator[tuple[int, Array]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import InputError
+from gpu.base.threads import map_parts
 from gpu.base.warp import WARP
 from gpu.declaration.arrays import block_parameter, require_generated_input
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeComparison, SizeCurve, powers_of_two
@@ -216,9 +217,13 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 
     values = to_float32(inputs["values"])
     expected = np.empty(values.shape, np.float64)
-    with np.errstate(invalid="ignore"):
-        for first, rows in iterate_row_blocks(values):
+
+    def compute_rows(block: tuple[int, Array]) -> None:
+        first, rows = block
+        with np.errstate(invalid="ignore"):
             expected[first : first + len(rows)] = special.softmax(rows.astype(np.float64), axis=1)
+
+    map_parts(compute_rows, iterate_row_blocks(values))
     return expected
 
 

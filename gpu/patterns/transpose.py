@@ -133,8 +133,8 @@ def _make_input(params: Params, seed: int) -> Inputs:
     columns, kind = params["n"], params["input"]
     rows = params["rows"] or columns
     if kind == "ramp":
-        indices = np.arange(rows * columns) % _MAX_EXACT_INTEGER
-        return {"values": indices.astype(np.float32).reshape(rows, columns)}
+        indices = np.arange(min(rows * columns, _MAX_EXACT_INTEGER), dtype=np.float32)
+        return {"values": np.resize(indices, (rows, columns))}
     return {"values": make_matrix(kind, rows, columns, np.random.default_rng(seed))}
 
 

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.threads import map_parts
 from gpu.declaration.pattern import Inputs, Outputs, Pattern, Variant
 from gpu.declaration.rounding import RoundingBound
 from gpu.messages.runs.pattern_runs import Deviation
 
 Array = npt.NDArray[Any]
 
-CHUNK_ELEMENTS = 2**18
-"""Elements compared at a time."""
+CHUNK_ELEMENTS = 2**16
+"""Elements that each thread compares at a time."""
 
 
 def prepare_comparison(
@@ -60,25 +61,28 @@ def compare_results(
     worst = Deviation(np.inf, np.inf)
     if result.shape != reference.shape:
         return worst, False
-    max_abs = scale = 0.0
-    verified = True
     tolerances = (tolerance,) if isinstance(tolerance, np.ndarray) else ()
-    for part, reference_part, *tolerance_part in _split_arrays(result, reference, *tolerances):
+
+    def compare_part(parts: tuple[Array, ...]) -> tuple[float, float, bool]:
+        part, reference_part, *tolerance_part = parts
         exact = np.asarray(reference_part, np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             # An infinity or NaN on either side makes the difference infinite or NaN, so one pass is enough.
             error = np.abs(np.subtract(part, exact, dtype=np.float64))
-        difference = float(error.max())
-        if not np.isfinite(difference):
-            return worst, False
-        limit: float | Array
-        if isinstance(tolerance, RoundingBound):
-            limit = tolerance.allowed_errors(exact)
-        else:
-            limit = tolerance_part[0] if tolerance_part else tolerance
-        verified = verified and bool((error <= limit).all())
-        max_abs = max(max_abs, difference)
-        scale = max(scale, float(np.abs(exact).max()))
+            largest = float(np.abs(exact).max())
+            limit: float | Array
+            if isinstance(tolerance, RoundingBound):
+                limit = tolerance.allowed_errors(exact)
+            else:
+                limit = tolerance_part[0] if tolerance_part else tolerance
+            return float(error.max()), largest, bool((error <= limit).all())
+
+    compared = map_parts(compare_part, _split_arrays(result, reference, *tolerances))
+    if not all(np.isfinite(difference) for difference, _, _ in compared):
+        return worst, False
+    max_abs = max((difference for difference, _, _ in compared), default=0.0)
+    scale = max((largest for _, largest, _ in compared), default=0.0)
+    verified = all(within for _, _, within in compared)
     max_rel = max_abs / scale if scale else (np.inf if max_abs else 0.0)
     return Deviation(max_abs, max_rel), verified
 

@@ -29,8 +29,11 @@ from gpu.patterns.sort.sample_sort import CHUNKS_FILE, plan
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    keys = cast_values(inputs, params)
-    ranks = rank(keys, descending=params["order"] == "descending")
+    keys, descending = cast_values(inputs, params), params["order"] == "descending"
+    if params["result"] != "places" and keys.dtype.kind in "iu":
+        keys = np.sort(keys)
+        return keys[::-1].copy() if descending else keys
+    ranks = rank(keys, descending=descending)
     if ranks.dtype == np.uint32:
         # With the position in the lower half all numbers differ, so that NumPy's fastest sort is stable.
         numbers = ranks.astype(np.uint64) << np.uint64(32) | np.arange(keys.size, dtype=np.uint64)

@@ -92,10 +92,10 @@ def test_values_that_do_not_fit_are_refused(values: list[float], dtype: str, mes
 
 
 def test_a_value_far_inside_is_named_by_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(array_inputs, "_CHECK_CHUNK", 8)
+    monkeypatch.setattr(array_inputs, "_PART_ELEMENTS", 8)
     values = np.arange(30.0)
-    values[27] = np.nan
-    with pytest.raises(InputError, match="Element 27 "):
+    values[[18, 27]] = np.nan
+    with pytest.raises(InputError, match="Element 18 "):
         accept_values({"values": values}, {"dtype": "int32"})
 
 
