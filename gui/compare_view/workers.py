@@ -127,7 +127,7 @@ class WorkersView(Card):
         self._request_number += 1
         self._todo = []
         self._jobs.drop(CHANNEL)
-        if self._jobs.age(CHANNEL):
+        if self._jobs.has_request(CHANNEL):
             self._jobs.stop()
         self.busy_changed.emit(False)
 

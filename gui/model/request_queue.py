@@ -91,6 +91,7 @@ class RequestQueue(QObject):
         self._generation = 0
         self._running: tuple[int, _QueuedRequest[Any]] | None = None
         self._start_time = 0.0
+        self._is_ready = self._is_cluster = False
         self._queued: dict[str, _QueuedRequest[Any]] = {}
         self._busy = False
         self._reported_warnings: list[str] = []
@@ -125,6 +126,7 @@ class RequestQueue(QObject):
         if previous is not None:
             run_in_background(previous.close)  # a process takes a while to end, a cluster longer
         self._generation += 1
+        self._is_ready, self._is_cluster = False, isinstance(engine, ClusterSettings)
         self.device = None
         self.workers, self.dashboard = (), ""
         self._host = self._factory(engine, partial(self._forward_event, self._generation))
@@ -174,8 +176,12 @@ class RequestQueue(QObject):
         return channel in self._queued or (self._running is not None and self._running[1].channel == channel)
 
     def age(self, channel: str) -> float:
-        """Return for how many seconds a request of the channel has been running; 0 if none is."""
-        return time.monotonic() - self._start_time if self._running and self._running[1].channel == channel else 0.0
+        """Return for how many seconds a request of the channel has been running; 0 if none is.
+
+        The start of the process does not count: whoever stops old requests would restart a slow process for ever.
+        """
+        runs = self._running is not None and self._running[1].channel == channel
+        return time.monotonic() - self._start_time if runs and self._is_ready else 0.0
 
     def stop(self) -> None:
         """Stop the running request at once, and drop waiting ones except background requests (priority below 0).
@@ -184,6 +190,7 @@ class RequestQueue(QObject):
         """
         self._queued = {channel: job for channel, job in self._queued.items() if job.priority < 0}
         if self._host is not None and self._running is not None:
+            self._is_ready &= self._is_cluster  # which stops a run without a restart
             self._host.cancel()
 
     def _start_next_request(self) -> None:
@@ -210,6 +217,8 @@ class RequestQueue(QObject):
             return
         if number == 0:
             if isinstance(event, Ready):
+                self._is_ready = True
+                self._start_time = time.monotonic()
                 self.device = event.device
                 self.workers, self.dashboard = event.workers, event.dashboard
                 if event.note not in ("", *self._reported_warnings):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from gpu.declaration.pattern import Progress
@@ -7,7 +9,7 @@ from gpu.messages.events import Failure, Ready
 from gpu.messages.files import LoadImage
 from gpu.messages.requests import ArrayResult
 from gui.model.request_queue import RequestQueue
-from tests.gui.conftest import FakeHost
+from tests.gui.conftest import DEVICE, FakeHost
 
 
 @pytest.fixture
@@ -93,6 +95,42 @@ def test_stop_cancels_what_runs_and_keeps_only_the_background(qtbot, jobs):
 def test_stop_without_work_does_not_restart_the_engine(jobs):
     jobs.stop()
     assert jobs.host.cancels == 0
+
+
+def test_the_start_of_a_process_does_not_count_as_the_age_of_a_request(qtbot, monkeypatch):
+    class SlowHost(FakeHost):
+        def start(self):
+            self.answers_later = True
+
+        def cancel(self):
+            for number in list(self.pending):
+                del self.pending[number]
+                self.deliver(number, Failure("cancelled", "Stopped."))
+
+    def become_ready():
+        with qtbot.waitSignal(jobs.ready):
+            jobs._host.deliver(0, Ready(DEVICE))
+
+    seconds, got = 100.0, []
+    monkeypatch.setattr("gui.model.request_queue.time", SimpleNamespace(monotonic=lambda: seconds))
+    jobs = RequestQueue(SlowHost)
+    jobs.start("null")
+    post_request(jobs, "a", "first", got)
+    seconds = 105.0
+    assert jobs.age("a") == 0
+    become_ready()
+    seconds = 108.0
+    assert jobs.age("a") == 3
+    post_request(jobs, "a", "second", got)
+    jobs.stop()  # the process starts again
+    post_request(jobs, "a", "third", got)
+    qtbot.waitUntil(lambda: requested_paths(jobs._host) == ["first", "third"])
+    seconds = 120.0
+    assert jobs.age("a") == 0
+    become_ready()
+    seconds = 121.0
+    assert jobs.age("a") == 1
+    jobs.close()
 
 
 def test_events_of_an_engine_that_was_replaced_are_ignored(qtbot, jobs):
