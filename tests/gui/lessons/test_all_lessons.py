@@ -1,4 +1,4 @@
-"""Every lesson is gone through from its first step to its last by clicks and keys, answering wrong and right."""
+"""Lessons are worked through by clicks and keys, answering wrong and right: steps of each kind, and whole lessons."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from tests.gui.window.walker import PATIENCE_S, Key
 pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin does not support", extend=True)]
 
 NAMES = [folder.name for folder in find_lesson_folders(LIBRARY)]
-FIRST_TIER = ("01-threads-and-indices", "03-coalescing", "08-reduction", "10-any-length", "14-occupancy")
-"""Lessons that have all kinds of steps: the others repeat these with other kernels."""
+WHOLE = "10-any-length"
+"""The lesson of the first tier that is gone through from its first step to its last."""
+STEPS = [
+    ("01-threads-and-indices", (5, 6)),
+    ("03-coalescing", (1, 5, 6)),
+    ("08-reduction", (0, 5, 8, 9, 12, 15, 16, 18)),
+    ("14-occupancy", (0, 4)),
+]
+"""Steps of other lessons, by their numbers: with the whole lesson they are of all kinds that there are."""
 
 
 @pytest.fixture(scope="module")
@@ -25,42 +32,39 @@ def student(qapp):
         yield Student(window)
 
 
-def list_kinds(name):
-    """Return the kinds of a lesson's steps: of questions with their options, tasks with their limits, and scenes."""
+def list_kinds(step):
+    """Return the kinds of a step: of a question with its options, a task with its limits, and a scene."""
     kinds = set()
-    for step in read_lesson(LIBRARY / name).steps:
-        question, task, scene = step.question, step.task, step.scene
-        if scene is not None:
-            place = fields(scene.place) if scene.place is not None else ()
-            kinds |= {("place", each.name) for each in place if getattr(scene.place, each.name) != each.default}
-            kinds.add((scene.tab, "pattern" if scene.pattern else "stage", question is not None and question.kind))
-        if question is not None:
-            kinds |= {("option", option) for option in question.options}
-        if task is not None:
-            kinds |= {("task", task.kind), ("limits", bool(task.limits)), ("modeled", bool(task.modeled_limit))}
+    question, task, scene = step.question, step.task, step.scene
+    if scene is not None:
+        place = fields(scene.place) if scene.place is not None else ()
+        kinds |= {("place", each.name) for each in place if getattr(scene.place, each.name) != each.default}
+        kinds.add((scene.tab, "pattern" if scene.pattern else "stage", question is not None and question.kind))
+    if question is not None:
+        kinds |= {("option", option) for option in question.options}
+    if task is not None:
+        kinds |= {("task", task.kind), ("limits", bool(task.limits)), ("modeled", bool(task.modeled_limit))}
     return kinds
 
 
-def test_the_lessons_of_the_first_tier_have_steps_of_all_kinds():
-    assert set().union(*map(list_kinds, FIRST_TIER)) == set().union(*map(list_kinds, NAMES))
+def test_the_steps_of_the_first_tier_are_of_all_kinds():
+    steps = {name: read_lesson(LIBRARY / name).steps for name in NAMES}
+    chosen = [*steps[WHOLE], *(steps[name][number] for name, numbers in STEPS for number in numbers)]
+    assert set().union(*map(list_kinds, chosen)) == set().union(
+        *(list_kinds(step) for name in NAMES for step in steps[name])
+    )
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in FIRST_TIER else pytest.mark.sweep) for name in NAMES]
+    "name", [pytest.param(name, marks=() if name == WHOLE else pytest.mark.sweep) for name in NAMES]
 )
 def test_a_lesson_is_gone_through_from_first_to_last(student, name):
     student.begin_lesson(name)
     lesson = student.lessons.lesson
     assert student.pane.isVisible()
     assert student.lessons.find_completed_steps(lesson) == frozenset()
-    for number, step in enumerate(lesson.steps):
-        assert student.lessons.step_number == number
-        assert student.pane.heading.text() == step.title
-        if step.question_kind:
-            answer_wrong_then_right(student)
-        elif step.task is not None:
-            write_wrong_then_right(student)
-        assert (number in student.lessons.find_completed_steps(lesson)) == bool(step.question_kind or step.task)
+    for number in range(len(lesson.steps)):
+        complete_step(student, number)
         if number % 2:
             student.press(Key.Key_Right, modifier=ALT)
         else:
@@ -71,6 +75,30 @@ def test_a_lesson_is_gone_through_from_first_to_last(student, name):
     assert student.teaching.shows_shelf
     assert student.lessons.find_completed_steps(lesson) == frozenset(range(len(lesson.steps)))
     assert student.teaching.shelf.tiles[lesson.folder].open.text() == "Again"
+
+
+@pytest.mark.parametrize(("name", "numbers"), STEPS, ids=[name for name, _ in STEPS])
+def test_steps_of_further_kinds_are_completed(student, name, numbers):
+    student.begin_lesson(name)
+    lesson = student.lessons.lesson
+    for number in numbers:
+        student.teaching.open_lesson(lesson, number)
+        student.wait_for_step()
+        complete_step(student, number)
+    assert student.lessons.find_completed_steps(lesson) >= set(numbers)
+
+
+def complete_step(student, number):
+    """Answer a step's question, or do its task, first wrong and then right."""
+    lesson = student.lessons.lesson
+    step = lesson.steps[number]
+    assert student.lessons.step_number == number
+    assert student.pane.heading.text() == step.title
+    if step.question_kind:
+        answer_wrong_then_right(student)
+    elif step.task is not None:
+        write_wrong_then_right(student)
+    assert (number in student.lessons.find_completed_steps(lesson)) == bool(step.question_kind or step.task)
 
 
 def answer_wrong_then_right(student):
