@@ -418,6 +418,19 @@ def _reset_look():
     set_look(before)
 
 
+FOREVER_MS = 3_600_000
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _no_work_at_rest():
+    """Let no window make pages, rehearse or model while it rests: that takes seconds, and when is left to chance."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gui.window.pages.preparation.IDLE_MS", FOREVER_MS)
+        patch.setattr("gui.window.pages.preparation.SIMULATOR_DELAY_MS", FOREVER_MS)
+        patch.setattr("gui.model.time_modeler.SETTLE_MS", FOREVER_MS)
+        yield
+
+
 @pytest.fixture
 def store(tmp_path):
     return tmp_path / "settings.json"
@@ -433,13 +446,13 @@ def saved_settings(store):
 @pytest.fixture
 def idle_delays_ms():
     """How long a window rests before it makes a page that nobody has seen, and then before it rehearses: for ever."""
-    return 3_600_000, 3_600_000
+    return FOREVER_MS, FOREVER_MS
 
 
 @pytest.fixture
 def model_delay_ms():
     """How long what is seen rests before it is modeled: for ever, but where that is what is tested."""
-    return 3_600_000
+    return FOREVER_MS
 
 
 @pytest.fixture

@@ -17,8 +17,6 @@ from tests import needs
 from tests.gui.conftest import PATIENCE_MS, FakeHost, close_window
 from tests.gui.window.test_main_window import drop_path, press_key
 
-REST_MS = 3_600_000
-
 
 def _host(engine, deliver):
     return create_engine_host(engine, deliver) if engine == "simulator" else FakeHost(engine, deliver)
@@ -28,18 +26,11 @@ def _host(engine, deliver):
 def program_window(qapp, tmp_path_factory):
     """The window, which every test leaves as it is."""
     folder = tmp_path_factory.mktemp("window")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in (
-            "gui.window.pages.preparation.IDLE_MS",
-            "gui.window.pages.preparation.SIMULATOR_DELAY_MS",
-            "gui.model.time_modeler.SETTLE_MS",
-        ):
-            patch.setattr(name, REST_MS)
-        saved_settings, drafts = SavedSettings(folder / "settings.json"), Drafts(folder / "drafts")
-        window = MainWindow(saved_settings, "null", factory=_host, survey=list, drafts=drafts)
-        window.show()
-        yield window
-        close_window(window)
+    saved_settings, drafts = SavedSettings(folder / "settings.json"), Drafts(folder / "drafts")
+    window = MainWindow(saved_settings, "null", factory=_host, survey=list, drafts=drafts)
+    window.show()
+    yield window
+    close_window(window)
 
 
 class OpenedProgram:

@@ -22,7 +22,15 @@ FIRST_TIER = ("01-first-start", "messages", "values")
 
 
 @pytest.fixture(scope="module")
-def desk(qapp, request):
+def models():
+    """Model what is visible: tasks read modeled times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gui.model.time_modeler.SETTLE_MS", 350)
+        yield
+
+
+@pytest.fixture(scope="module")
+def desk(qapp, models, request):
     with open_window("simulator") as window:
         assert wait_until(lambda: window.is_idle, PATIENCE_S)
         yield Desk(window, *request.param)
