@@ -1,9 +1,9 @@
 """Run public suites of racy and race-free CUDA programs, and write docs/races.md: python -m tools.race_suites.
 
-The suites are Indigo, as in the artifact of HiRace, the microbenchmarks of ScoR, and programs of HeCBench with a known
-race. They are read from `--indigo`, `--scor` and `--hecbench`, and run unchanged. In the first two the file names say
-which programs are racy. With a GPU, `--sanitize` runs the same programs under compute-sanitizer instead; the page shows
-these results if `--kept` names the same folder.
+The suites are Indigo, as in the artifact of HiRace, the microbenchmarks of ScoR, programs of HeCBench with a known
+race, and NVIDIA's samples for compute-sanitizer. They are read from `--indigo`, `--scor`, `--hecbench` and `--samples`,
+and run unchanged. In the first two the file names say which programs are racy. With a GPU, `--sanitize` runs the same
+programs under compute-sanitizer instead; the page shows these results if `--kept` names the same folder.
 """
 
 from __future__ import annotations
@@ -57,6 +57,19 @@ _LIMIT_S = 900
 """The limit of a program's processor time."""
 _SANITIZER_LIMIT_S = 60
 _HECBENCH = "HeCBench"
+_SAMPLES = "NVIDIA's samples for compute-sanitizer"
+_SAMPLE_BUGS = {
+    "Initcheck/memset_error": "uninitialized",
+    "Memcheck/memcheck_demo": "misaligned",
+    "Racecheck/block_error": "race",
+    "Racecheck/warp_error": "race",
+    "Suppressions/suppressions_initcheck_demo": "uninitialized",
+    "Synccheck/divergent_threads": "barrier",
+    "Synccheck/illegal_syncwarp": "warp-mask",
+}
+"""The kernel error that each sample demonstrates; the other samples have none."""
+_RACES = {"atomic", "guard", "race", "sync"}
+"""The bugs that are races."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +86,8 @@ class SuiteProgram:
     options, arguments : tuple of str
         Options of the compiler, and arguments of the program.
     bugs : tuple of str
-        The bugs that its name states, such as "atomic" and "bounds"; for ScoR and HeCBench "race", or none.
+        The bugs that its name states, such as "atomic" and "bounds"; for ScoR and HeCBench "race", or none; for
+        NVIDIA's samples the kind of the finding.
     other_paths : tuple of Path
         Further source files.
     """
@@ -98,8 +112,8 @@ class SuiteProgram:
 
     @property
     def is_racy(self) -> bool:
-        """Whether it has a race, according to its name."""
-        return any(bug != "bounds" for bug in self.bugs)
+        """Whether one of its bugs is a race."""
+        return not _RACES.isdisjoint(self.bugs)
 
 
 @dataclass(frozen=True)
@@ -169,8 +183,9 @@ def list_hecbench(folder: Path, inputs: Path) -> list[SuiteProgram]:
     inputs : Path
         A folder for inputs that the repository lacks.
     """
-    sources, graph, nets = folder / "src", inputs / "graph.egr", inputs / "nets.gr"
+    sources, graph, roads, nets = folder / "src", inputs / "graph.egr", inputs / "roads.dat", inputs / "nets.gr"
     _write_graph(graph)
+    _write_roads(roads)
     _write_nets(nets)
     image = sources / "dxtc2-sycl" / "data"
     # Issue, name, further sources, include folder, arguments.
@@ -183,6 +198,7 @@ def list_hecbench(folder: Path, inputs: Path) -> list[SuiteProgram]:
         (256, "sosfil", (), "", (1,)),
         (261, "floydwarshall2", (), "mis-cuda", (graph, 1)),
         (263, "hungarian", (), "", (os.devnull,)),
+        (264, "sssp", ("kernel.cu",), "", ("-f", roads, "-l", 1, "-t", 1, "-w", 0)),
         (265, "rsmt", (), "", (nets,)),
     )  # fmt: skip
     return [
@@ -199,6 +215,11 @@ def list_hecbench(folder: Path, inputs: Path) -> list[SuiteProgram]:
     ]
 
 
+def list_samples(folder: Path) -> list[SuiteProgram]:
+    """Return NVIDIA's samples that demonstrate errors of kernels; `folder` is the repository's."""
+    return [SuiteProgram(name, _SAMPLES, folder / f"{name}.cu", (), (), (bug,)) for name, bug in _SAMPLE_BUGS.items()]
+
+
 def _write_graph(path: Path, nodes: int = 200) -> None:
     """Write a random weighted graph with more than two tiles of 64 nodes, in the format of ECL graphs."""
     generator = random.Random(0)
@@ -207,6 +228,19 @@ def _write_graph(path: Path, nodes: int = 200) -> None:
     starts = [6 * node for node in range(nodes + 1)]
     weights = [generator.randint(1, 99) for _ in edges]
     path.write_bytes(array("i", [nodes, len(edges), *starts, *edges, *weights]).tobytes())
+
+
+def _write_roads(path: Path, nodes: int = 300) -> None:
+    """Write a random weighted graph as text, whose first node has an edge to each other node."""
+    generator = random.Random(2)
+    neighbors = [[*range(1, nodes)], *(sorted(generator.sample(range(nodes), 4)) for _ in range(nodes - 1))]
+    lines = [f"{nodes} {sum(map(len, neighbors))} 0"]
+    start = 0
+    for each in neighbors:
+        lines.append(f"{start} {len(each)}")
+        start += len(each)
+    lines += [f"{neighbor} {generator.randint(1, 99)}" for each in neighbors for neighbor in each]
+    path.write_text("\n".join(lines) + "\n", "ascii")
 
 
 def _write_nets(path: Path, nets: int = 40) -> None:
@@ -307,9 +341,11 @@ def _page_lines(
         "`python -m tools.race_suites` runs public suites unchanged on the simulator, with `program --check`, and"
         " writes this page: [Indigo](https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24) as in HiRace's "
         "artifact, with 256 blocks of 128 threads; the microbenchmarks of "
-        "[ScoR](https://github.com/csl-iisc/ScoR) on scopes, fences and locks; and programs of "
-        "[HeCBench](https://github.com/ORNL/HeCBench) whose issues report a race. In the first two, the names of "
-        "the programs say which ones race; programs whose only bug is a `boundsBug` count as race-free."
+        "[ScoR](https://github.com/csl-iisc/ScoR) on scopes, fences and locks; programs of "
+        "[HeCBench](https://github.com/ORNL/HeCBench) whose issues report a race; and "
+        "[NVIDIA's samples](https://github.com/NVIDIA/compute-sanitizer-samples) that demonstrate an error of a "
+        "kernel. In the first two, the names of the programs say which ones race; programs whose only bug is a "
+        "`boundsBug` count as race-free."
         f" Date of this run: {day}; {len(results):,} runs took {seconds / 60:.0f} minutes in all."
     )
     yield ""
@@ -325,7 +361,7 @@ def _page_lines(
         for tool, found in _PUBLISHED.get(suite, ()):
             yield f"| {tool} | {found} of 346 | |"
         yield ""
-        if suite == _HECBENCH:
+        if suite in (_HECBENCH, _SAMPLES):
             yield from _wrap("Programs: " + ", ".join(program.name for program in members) + ".")
             yield ""
         if suite in _REMARKS:
@@ -412,6 +448,8 @@ def _list_programs(options: argparse.Namespace, scratch: Path) -> list[SuiteProg
         programs += list_scor(options.scor.resolve())
     if options.hecbench is not None:
         programs += list_hecbench(options.hecbench.resolve(), scratch)
+    if options.samples is not None:
+        programs += list_samples(options.samples.resolve())
     return programs
 
 
@@ -421,6 +459,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--indigo", metavar="FOLDER", type=Path, help="folder `indigo` of HiRace's artifact")
     parser.add_argument("--scor", metavar="FOLDER", type=Path, help="folder of ScoR's repository")
     parser.add_argument("--hecbench", metavar="FOLDER", type=Path, help="folder of HeCBench's repository")
+    parser.add_argument("--samples", metavar="FOLDER", type=Path, help="folder of NVIDIA's compute-sanitizer-samples")
     parser.add_argument("--every", metavar="N", type=int, default=1, help="run only every Nth program")
     parser.add_argument("--kept", metavar="FOLDER", type=Path, help="folder for results; a later run continues from it")
     parser.add_argument(
@@ -429,8 +468,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.sanitize and options.kept is None:
         parser.error("--sanitize needs --kept FOLDER")
-    if options.indigo is None and options.scor is None and options.hecbench is None:
-        parser.error("there are no programs: name the folder of a suite with --indigo, --scor or --hecbench")
+    if all(folder is None for folder in (options.indigo, options.scor, options.hecbench, options.samples)):
+        parser.error("there are no programs: name a suite's folder with --indigo, --scor, --hecbench or --samples")
     saved_under = partial(SavedResults, options.kept)
     with tempfile.TemporaryDirectory() as scratch:
         programs = _list_programs(options, Path(scratch))[:: options.every]

@@ -53,6 +53,14 @@ def test_names_say_which_programs_race(suites):
     assert programs[0].arguments == (str(indigo / "input" / "small.egr"), "128", "256")
 
 
+def test_only_two_of_the_samples_race(tmp_path):
+    samples = race_suites.list_samples(tmp_path)
+    assert {each.path.stem for each in samples if each.is_racy} == {"block_error", "warp_error"}
+    page = race_suites.format_page(samples, {each.name: SuiteResult(each.bugs, 1.0) for each in samples}, {}, "today")
+    assert "| Lockstep | 2 of 2 | 0 of 5 |" in page
+    assert "| uninitialized | 2 | 2 |" in page
+
+
 def test_a_run_writes_the_page_and_continues_an_earlier_one(suites, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(race_suites, "PAGE", tmp_path / "page.md")
     words = ["--scor", str(suites[1]), "--kept", str(tmp_path / "kept")]
@@ -134,7 +142,7 @@ def test_a_program_is_built_once_for_its_graphs(tmp_path, monkeypatch):
 def test_programs_of_hecbench_get_their_sources_and_inputs(tmp_path):
     folder = tmp_path / "src" / "morphology-cuda"
     programs = {each.title: each for each in race_suites.list_hecbench(tmp_path, tmp_path)}
-    assert len(programs) == 8
+    assert len(programs) == 9
     assert all(program.is_racy for program in programs.values())
     assert programs["morphology"].sources == [str(folder / "main.cu"), str(folder / "morphology.cu")]
     assert programs["rsmt"].sources == [str(tmp_path / "src" / "rsmt-cuda" / "main.cu")]
@@ -143,6 +151,11 @@ def test_programs_of_hecbench_get_their_sources_and_inputs(tmp_path):
     assert nodes > 2 * 64
     assert graph[2 + nodes] == edges
     assert graph.size == 2 + nodes + 1 + 2 * edges
+    roads = [list(map(int, line.split())) for line in Path(programs["sssp"].arguments[1]).read_text().splitlines()]
+    nodes, edges, _ = roads[0]
+    assert len(roads) == 1 + nodes + edges
+    assert roads[1] == [0, nodes - 1]
+    assert roads[nodes][0] + roads[nodes][1] == edges
     nets = Path(programs["rsmt"].arguments[0]).read_text().splitlines()
     pins = sum(int(line.split()[2]) for line in nets[8:] if line.startswith("n"))
     assert len(nets) == 8 + 40 + pins
