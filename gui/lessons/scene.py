@@ -11,6 +11,7 @@ from gpu.messages.lessons import SceneRecording, StepScene
 from gui.lessons.texts import LessonTexts
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
+from gui.step_view.recording.finding_pictures import build_finding_pictures
 from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.steppable import ReadRecording, Steppable, StepRequest, StepSettings
 from gui.step_view.tab import StepTab
@@ -107,7 +108,10 @@ class LessonStepTab(StepTab):
         self.panes.timeline.open(models.segments, findings, names, models.phases.intervals)
         self.panes.timeline.show_moment(self.player.moment)
         self.panes.verdict.clear()
-        self.panes.flow.show_findings({} if self._hides_answer else models.finding_cells)
+        if self._hides_answer:
+            self.panes.flow.show_findings({})
+        else:
+            self.panes.flow.show_findings(models.finding_cells, build_finding_pictures(models))
         self.panes.arrays.set_findings_visible(not self._hides_answer)
         if not self._hides_answer:
             self.panes.verdict.show_recording(recording)

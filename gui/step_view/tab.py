@@ -39,6 +39,7 @@ from gui.step_view.panes import (
     Panes,
 )
 from gui.step_view.pictures.schedules import SchedulesView
+from gui.step_view.recording.finding_pictures import build_finding_pictures
 from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.settings_panel import SettingsPanel
 from gui.step_view.recording.steppable import RunRequest, Steppable, StepRequest, StepSettings
@@ -338,7 +339,7 @@ class StepTab(QWidget):
         self.panes.flow.open(
             models.layout, models.warps, several_blocks=models.several_blocks, failed=bool(recording.failure)
         )
-        self.panes.flow.show_findings(models.finding_cells)
+        self.panes.flow.show_findings(models.finding_cells, build_finding_pictures(models))
         self._show_symbols()
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]

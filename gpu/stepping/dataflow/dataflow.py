@@ -176,8 +176,9 @@ class Dataflow:
     def _find_nodes(self, row: int) -> Array:
         """Return the node of each cell's value; 0 if it has no recorded origin."""
         row_data = self.rows[row]
-        nodes = np.where(row_data.writers >= 0, self.provenance.writes.node[row_data.writers], 0)
         has_node = row_data.writers >= 0
+        nodes = np.zeros(has_node.size, np.int64)
+        nodes[has_node] = self.provenance.writes.node[row_data.writers[has_node]]
         for each in reversed(self.provenance.inputs):
             if each.storage == row_data.storage.number and each.launch <= row_data.launch and each.elements.size:
                 at = np.minimum(np.searchsorted(each.elements, row_data.cells), each.elements.size - 1)

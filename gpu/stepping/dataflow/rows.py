@@ -332,7 +332,11 @@ class Row:
 
     def _write_column(self, name: str) -> Array:
         """Return a column of the writes; -1 for cells that were not written."""
-        return np.where(self.writers >= 0, getattr(self._sources.provenance.writes, name)[self.writers], -1)
+        written = self.writers >= 0
+        # Without a single write, no index is valid.
+        column = np.full(written.size, -1, np.int64)
+        column[written] = getattr(self._sources.provenance.writes, name)[self.writers[written]]
+        return column
 
     @cached_property
     def column(self) -> Array:

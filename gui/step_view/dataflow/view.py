@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
+from gui.painting.theme import look
 from gui.qt.events import is_event_type
 from gui.qt.timers import create_repeating_timer, create_single_shot_timer
 from gui.step_view.dataflow.canvas import Canvas, Marks
 from gui.step_view.dataflow.descriptions import CellFinding, describe_cell
+from gui.step_view.dataflow.finding_picture import FindingPainter, FindingPicture
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.viewport import Cell, Viewport
 from gui.widgets.basic import wrap_tip
 
 _GLIDE_MS = 16
 _MAX_COLUMN_WIDTH, _MAX_FILM_COLUMN_WIDTH = 150, 72
+_MAX_STRIP_SHARE = 0.5
+"""Maximum height of the picture of a finding below the rows, relative to the view."""
 
 
 class FlowView(QWidget):
@@ -58,6 +62,8 @@ class FlowView(QWidget):
         self.moment = 0
         self.complete = True
         """Whether the last frame was painted completely."""
+        self._finding_pictures: Sequence[FindingPicture] = ()
+        self._finding_painter = FindingPainter()
         self._press_position: QPointF | None = None
         self._dragged = False
         self._glide_timer = create_repeating_timer(_GLIDE_MS, self._continue_glide, self)
@@ -82,10 +88,10 @@ class FlowView(QWidget):
         failed : bool
             Whether an error ended the recording.
         """
-        self.moment, self.marks = 0, Marks()
+        self.moment, self.marks, self._finding_pictures = 0, Marks(), ()
         self.canvas.open(warps, several_blocks=several_blocks, failed=failed)
         self.viewport.open(layout)
-        self._update_view()
+        self._share_height()
 
     def show_layout(self, layout: DataflowLayout) -> None:
         """Replace the layout by one of this dataflow with other texts."""
@@ -122,10 +128,10 @@ class FlowView(QWidget):
         self.marks.difference = cell
         self.update()
 
-    def show_findings(self, findings: Mapping[Cell, CellFinding]) -> None:
-        """Mark the cells with findings."""
-        self.marks.findings = findings
-        self.update()
+    def show_findings(self, findings: Mapping[Cell, CellFinding], pictures: Sequence[FindingPicture] = ()) -> None:
+        """Mark the cells with findings; findings without a cell have pictures below the rows, by event."""
+        self.marks.findings, self._finding_pictures = findings, pictures
+        self._share_height()
 
     def follow_thread(self, thread: tuple[int, int] | None) -> None:
         """Mark the operations of one thread of one block."""
@@ -159,15 +165,46 @@ class FlowView(QWidget):
         self.viewport.glide()
         self._update_view()
 
+    @property
+    def _strip(self) -> QRectF:
+        """Return the place of the pictures of findings: below the rows, or all of the view if there are none."""
+        height = max((picture.height for picture in self._finding_pictures), default=0)
+        if height and self.viewport.layout is not None and not self.viewport.layout.rows:
+            height = self.height()
+        height = min(height, int(_MAX_STRIP_SHARE * self.height())) if height < self.height() else height
+        return QRectF(0, self.height() - height, self.width(), height)
+
+    def _share_height(self) -> None:
+        """Divide the view between the rows and the pictures of findings."""
+        self.viewport.resize(self.width(), self.height() - int(self._strip.height()), self.moment)
+        self._update_view()
+
     # --- painting
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self.complete = self.canvas.paint(painter, self.moment, self.marks, self.devicePixelRatioF())
+        if self.viewport.height > 0 or not self._finding_pictures:
+            painter.setClipRect(QRectF(0, 0, self.width(), self.viewport.height))
+            self.complete = self.canvas.paint(painter, self.moment, self.marks, self.devicePixelRatioF())
+            painter.setClipping(False)
+        if self._finding_pictures:
+            self._paint_finding(painter)
         painter.end()
         if not self.complete:
             self._repaint_timer.start()
+
+    def _paint_finding(self, painter: QPainter) -> None:
+        """Paint the picture of the last finding so far, or of the first one."""
+        strip = self._strip
+        painter.resetTransform()
+        painter.fillRect(strip, QColor(look().theme.surface))
+        if strip.top() > 0:
+            painter.setPen(QColor(look().theme.border))
+            painter.drawLine(strip.topLeft(), strip.topRight())
+        so_far = [picture for picture in self._finding_pictures if picture.moment < self.moment]
+        picture = so_far[-1] if so_far else self._finding_pictures[0]
+        self._finding_painter.paint(painter, strip, picture, self.moment)
 
     def prepare(self, moment: int) -> bool:
         """Paint a part of the pictures of a moment into the caches; return whether the caches now have all of them."""
@@ -175,8 +212,7 @@ class FlowView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self.viewport.resize(self.width(), self.height(), self.moment)
-        self._update_view()
+        self._share_height()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
@@ -220,6 +256,10 @@ class FlowView(QWidget):
         dragged, self._press_position, self._dragged = self._dragged, None, False
         self.setCursor(Qt.CursorShape.ArrowCursor)
         if event is None or dragged or event.button() != Qt.MouseButton.LeftButton:
+            return
+        if event.position().y() >= self.viewport.height:
+            if (thread := self._finding_painter.thread_at(event.position())) is not None:
+                self.thread_clicked.emit(*thread)
             return
         cell, operation = self.viewport.cell_at(event.position(), self.moment)
         if cell is None or self.viewport.layout is None:

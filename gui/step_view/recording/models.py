@@ -133,6 +133,12 @@ class RecordingModels:
                 cells.setdefault(cell, CellFinding(found.moment, found.finding.message))
         return cells
 
+    def has_cell(self, found: LocatedFinding) -> bool:
+        """Return whether `finding_cells` has a cell for a finding."""
+        if found.finding.kind == "race":
+            return any(race.second.moment == found.moment for race in self.racing_cells.values())
+        return self._find_faulty_cell(found) is not None or self._find_written_cell(found) is not None
+
     def _find_faulty_cell(self, found: LocatedFinding) -> tuple[int, int] | None:
         """Return the row and cell with the element that a finding's thread accesses."""
         faulty = found.faulty

@@ -242,9 +242,8 @@ def test_narrow_columns_still_show_who_worked(qtbot):
     with qtbot.waitExposed(view):
         view.show()
     view.show_moment(flow.moments)
-    qtbot.wait(500)
     view.viewport.offset = QPointF(0, 0)
-    view.repaint()
+    qtbot.waitUntil(lambda: view.repaint() or view.complete)
     row = row_named(view, "up 1")
     image = view.grab().toImage()
     y = round(view.viewport.origin().y() + view.viewport.sizes.top(row) + view.viewport.sizes.cell / 2)

@@ -1,0 +1,99 @@
+"""Flow shows each kind of finding, even if the first statement fails, so that the dataflow has no cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QImage
+from PyQt6.QtTest import QSignalSpy
+
+from gui.painting.theme import look
+from gui.step_view.dataflow.view import FlowView
+from gui.step_view.recording.finding_pictures import build_finding_pictures
+from gui.step_view.recording.models import build_models
+from tests.gpu.stepping.recordings import record_launch
+
+SHARED = "__shared__ float s[32];\n"
+FIRST_STATEMENTS = [
+    ("b[threadIdx.x + 8] = 2.0f;", "out-of-bounds access in line 2: thread 56 at b[64]", (60, 70), (0, 56)),
+    ("b[threadIdx.x] = a[(int)threadIdx.x - 3];", "out-of-bounds access in line 2: thread 0 at a[-3]", (-3, 4), (0, 0)),
+    (f"{SHARED}s[threadIdx.x + 8] = a[threadIdx.x];", "out-of-bounds access in line 3: thread 24 at s[32]", (28, 38),
+     (0, 24)),
+    ("b[0] = threadIdx.x;", "race in line 2: thread 0 and thread 1 at b[0]", (0, 8), (0, 1)),
+    (f"{SHARED}b[threadIdx.x] = s[threadIdx.x % 32];", "uninitialized read in line 3: thread 0 at s[0]", (0, 6),
+     (0, 0)),
+    ("float2 p = *(const float2 *)(a + threadIdx.x);\nb[threadIdx.x] = p.x;",
+     "misaligned access in line 2: thread 1 at a[1]", (0, 7), (0, 1)),
+    ("if (threadIdx.x < 40)\n__syncthreads();", "barrier not reached by all threads in line 3: thread 40", None,
+     (0, 40)),
+]  # fmt: skip
+
+
+def build_own_models(body):
+    arrays = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    source = f'extern "C" __global__ void own(const float *a, float *b) {{\n{body}\n}}\n'
+    return build_models(record_launch(source, arrays, kernel="own", block=64))
+
+
+@pytest.fixture
+def show(qtbot):
+    def show(models, size=(410, 260)):
+        view = FlowView()
+        qtbot.addWidget(view)
+        view.resize(*size)
+        failed = bool(models.recording.failure)
+        view.open(models.layout, models.warps, several_blocks=models.several_blocks, failed=failed)
+        view.show_findings(models.finding_cells, build_finding_pictures(models))
+        return view
+
+    return show
+
+
+def find_red_pixels(view):
+    image = view.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    pixels = np.frombuffer(image.constBits().asarray(image.sizeInBytes()), np.uint32)
+    return np.argwhere((pixels & 0xFFFFFF == int(look().theme.bad[1:], 16)).reshape(image.height(), -1))
+
+
+@pytest.mark.parametrize(("body", "caption", "elements", "thread"), FIRST_STATEMENTS)
+def test_a_first_statement_that_fails_has_a_picture(qtbot, show, body, caption, elements, thread):
+    models = build_own_models(body)
+    (picture,) = build_finding_pictures(models)[:1]
+    assert (picture.caption, picture.thread) == (caption, thread)
+    if elements is not None:
+        assert [element.index for element in picture.elements] == list(range(*elements))
+        for element in picture.elements:
+            assert element.is_outside == (not 0 <= element.index < (32 if "s[" in caption else 64))
+            if "a[" in caption and not element.is_outside:
+                assert float(element.text) == element.index
+    view = show(models)
+    assert not find_red_pixels(view).size, "before the event"
+    view.show_moment(models.findings[0].moment + 1)
+    red = find_red_pixels(view)
+    assert red.size
+    assert red.max(axis=0)[0] < view.height() - 2
+    assert red.max(axis=0)[1] < view.width() - 2
+    clicked = QSignalSpy(view.thread_clicked)
+    for y in range(0, view.height(), 8):
+        for x in range(0, view.width(), 6):
+            qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, y))
+    assert list(thread) in list(clicked)
+
+
+def test_rows_above_the_picture_of_a_finding_are_whole(show):
+    models = build_own_models("b[threadIdx.x] = a[threadIdx.x] * 2;\nb[threadIdx.x + 8] = a[threadIdx.x] * 3;")
+    view = show(models)
+    height = view.viewport.height
+    assert 0 < height < view.height()
+    assert len(view.viewport.rows_in_view(view.viewport.offset)) == len(models.layout.rows) > 1
+    view.show_moment(models.findings[0].moment + 1)
+    assert view.viewport.height == height, "no step moves the rows"
+    assert find_red_pixels(view).min(axis=0)[0] >= height
+
+
+def test_a_finding_with_a_cell_has_no_picture_of_its_own(show):
+    models = build_own_models("b[threadIdx.x] = a[threadIdx.x] * 2;\nb[0] = ((const float2 *)(a + threadIdx.x))->x;")
+    assert models.finding_cells
+    assert not build_finding_pictures(models)
+    assert show(models).viewport.height == 260
