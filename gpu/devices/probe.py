@@ -134,11 +134,21 @@ def driver_version() -> str:
 def find_nvcc() -> str:
     """Return the path of nvcc: on PATH, in a toolkit's usual folder, or from the PyPI wheels; "" if there is none."""
     name = "nvcc.exe" if sys.platform == "win32" else "nvcc"
+    paths = [folder / "bin" / name for folder in _list_toolkits("cuda_nvcc")]
+    return str(shutil.which("nvcc") or next((path for path in paths if path.is_file()), ""))
+
+
+def find_thrust() -> Path | None:
+    """Return the folder that contains Thrust's headers, of a toolkit or of the PyPI wheels; None if there is none."""
+    folders = [folder / "include" / part for folder in _list_toolkits("cuda_cccl") for part in ("cccl", "")]
+    return next((folder for folder in folders if (folder / "thrust" / "version.h").is_file()), None)
+
+
+def _list_toolkits(wheel: str) -> list[Path]:
+    """Return the usual folders of toolkits, and of PyPI wheels; `wheel` is the folder of a part before CUDA 13."""
     wheels = Path(sysconfig.get_path("purelib"), "nvidia")
     toolkits = [Path(value) for key in ("CUDA_HOME", "CUDA_PATH") if (value := os.environ.get(key))]
-    folders = [*toolkits, Path("/usr/local/cuda"), *sorted(wheels.glob("cu*"), reverse=True), wheels / "cuda_nvcc"]
-    path = shutil.which("nvcc") or next((str(p / "bin" / name) for p in folders if (p / "bin" / name).is_file()), "")
-    return str(path)
+    return [*toolkits, Path("/usr/local/cuda"), *sorted(wheels.glob("cu[0-9]*"), reverse=True), wheels / wheel]
 
 
 def find_device_runtime(nvcc: str) -> str | None:

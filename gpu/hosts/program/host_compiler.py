@@ -35,6 +35,7 @@ _EMPTY_HEADERS = (
 )
 """CUDA headers that are empty here, since cuda_runtime.h, which is included first, declares their names."""
 _DEFINES = ("__CUDACC__=1", "__NVCC__=1", "__CUDACC_VER_MAJOR__=13", "__CUDACC_VER_MINOR__=0")
+_CUDA_MACROS = tuple(define.partition("=")[0] for define in _DEFINES)
 _THRUST_DEFINES = (
     *("THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP", "LOCKSTEP_THRUST=1"),
     *("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT"),
@@ -84,6 +85,11 @@ def find_compiler() -> str:
     return path
 
 
+def has_stand_in(header: str) -> bool:
+    """Return whether the simulator has a header of this name, such as "thrust/complex.h", for kernels and hosts."""
+    return (_SHARED_HEADERS / header).is_file()
+
+
 def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
     """Compile a program to a shared object in `folder`, or copy it from the cache; return its path.
 
@@ -96,13 +102,7 @@ def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -
     """
     find_compiler()
     empty = folder / "headers"
-    for name in _EMPTY_HEADERS:
-        (empty / name).parent.mkdir(parents=True, exist_ok=True)
-        (empty / name).touch()
-    for header in _SHARED_HEADERS.rglob("cub/**/*.cuh"):  # precede the toolkit's, which need nvcc
-        stand_in = empty / header.relative_to(_SHARED_HEADERS)
-        stand_in.parent.mkdir(parents=True, exist_ok=True)
-        stand_in.write_text(f'#include "{header}"\n', "utf-8")
+    _write_stand_ins(empty, [each for each in options.include_dirs if contains_thrust(each)])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = separate_variables(list(pool.map(partial(_preprocess_file, options, empty), range(len(files)), files)))
         objects = [folder / f"{number}.o" for number in range(len(files))]
@@ -135,6 +135,28 @@ def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -
     return target
 
 
+def _write_stand_ins(folder: Path, thrust_folders: Sequence[Path]) -> None:
+    """Write headers that precede the toolkit's: empty ones, the simulator's, and wrappers of Thrust's."""
+    texts = dict.fromkeys(_EMPTY_HEADERS, "")
+    for thrust in thrust_folders:
+        for header in (*thrust.glob("thrust/**/*.h"), *thrust.glob("cuda/*"), *thrust.glob("cuda/std/*")):
+            name = header.relative_to(thrust).as_posix()
+            if header.is_file() and "/detail/" not in name and not (HEADERS / name).is_file():
+                texts[name] = _wrap_header(name)
+    for header in _SHARED_HEADERS.rglob("cub/**/*.cuh"):
+        texts[header.relative_to(_SHARED_HEADERS).as_posix()] = f'#include "{header}"\n'
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+
+
+def _wrap_header(name: str) -> str:
+    """Return a header that includes Thrust's of the same name as for a compiler other than nvcc."""
+    pushes = [f'#pragma push_macro("{macro}")\n#undef {macro}\n' for macro in _CUDA_MACROS]
+    pops = [f'#pragma pop_macro("{macro}")\n' for macro in _CUDA_MACROS]
+    return "".join((*pushes, f"#include_next <{name}>\n", *pops))
+
+
 _LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--exclude-libs,ALL") if sys.platform == "linux" else ()
 """Where g++ links a static C++ library, its symbols are hidden: half of them would be those of the library that this
 process has loaded, and `std::cout` would crash."""
@@ -146,14 +168,15 @@ def _preprocess_file(options: HostOptions, empty: Path, number: int, file: Path)
     defines = [f"-D{name}={value}" for name, value in options.defines]
     if file.suffix in _C_SUFFIXES:
         return _run_command([_find_c_compiler(), "-E", *include, *defines, str(file)])
-    thrust = [include_dir for include_dir in options.include_dirs if _contains_thrust(include_dir)]
+    thrust = [include_dir for include_dir in options.include_dirs if contains_thrust(include_dir)]
     lockstep_includes = [
         f"-I{HEADERS}",
         f"-I{empty}",
-        *(f"-D{each}" for each in (_THRUST_DEFINES if thrust else _DEFINES)),
+        *(f"-D{each}" for each in (*_DEFINES, *(_THRUST_DEFINES if thrust else ()))),
     ]
     if file.suffix in _CUDA_SUFFIXES:
         lockstep_includes += ["-include", "cuda_runtime.h"]
+        lockstep_includes += ["-include", "thrust/system_error.h"] if thrust else []  # as nvcc's headers do
     else:
         lockstep_includes += [f"-D{each}" for each in _KEYWORD_DEFINES]
     last_includes = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]
@@ -166,13 +189,14 @@ def _preprocess_file(options: HostOptions, empty: Path, number: int, file: Path)
     return rewrite_host_text(text, number, str(HEADERS).encode(), str(_SHARED_HEADERS).encode(), functors=bool(thrust))
 
 
-def _contains_thrust(folder: Path) -> bool:
+def contains_thrust(folder: Path) -> bool:
+    """Return whether a folder contains Thrust's headers."""
     return (folder / "thrust" / "version.h").is_file()
 
 
 def exclude_thrust(folders: Sequence[Path]) -> tuple[Path, ...]:
     """Return the include folders without Thrust's: the simulator provides its headers to kernels."""
-    return tuple(folder for folder in folders if not _contains_thrust(folder))
+    return tuple(folder for folder in folders if not contains_thrust(folder))
 
 
 def _find_c_compiler() -> str:
@@ -229,8 +253,8 @@ def _run_command(command: Sequence[str], text: bytes | None = None) -> bytes:
 
 _LIBRARY_ADVICE = {
     re.compile(r"fatal error: thrust/|['‘]thrust['’] (?:is not|has not|was not|does not)"): (
-        "\nThrust's headers are not on the include path: add the folder that contains thrust/ with -I, such as"
-        " /usr/local/cuda/include/cccl; its algorithms then run on this CPU."
+        "\nThrust's headers were not found: install the CUDA toolkit, or the package nvidia-cuda-cccl with pip, or name"
+        " the folder that contains thrust/ with -I. Thrust's algorithms then run on this CPU."
     ),
     re.compile(r"fatal error: cub/|['‘]cub::Device\w*['’]"): (
         "\ncub::Device* launches CUB's own kernels, which the simulator does not support: call Thrust's algorithms,"

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from gpu.devices.probe import find_thrust
 from gpu.files.sources import INCLUDE, read_includes
+from gpu.hosts.program.host_compiler import contains_thrust, has_stand_in
 
 NAMES = ("Common", "include", "inc")
 """Names of folders that projects keep shared headers in."""
@@ -16,7 +18,7 @@ _PARENTS_WITHOUT_REPOSITORY = 3
 
 
 def add_project_folders(sources: Mapping[Path, str], include_dirs: Sequence[Path]) -> tuple[Path, ...]:
-    """Return include folders with those of the program's project, and print a line to stderr that lists the added ones.
+    """Return include folders with those of the program's project and Thrust's, and print lines to stderr about these.
 
     Parameters
     ----------
@@ -28,7 +30,8 @@ def add_project_folders(sources: Mapping[Path, str], include_dirs: Sequence[Path
     Returns
     -------
     tuple of Path
-        A folder is added only if it has a header that the program includes and the given folders do not have.
+        A folder is added only if it has a header that the program includes and the given folders do not have; Thrust's
+        only if the program includes a header of Thrust's that the simulator does not have.
 
     Raises
     ------
@@ -45,7 +48,19 @@ def add_project_folders(sources: Mapping[Path, str], include_dirs: Sequence[Path
     if added:
         names = ", ".join(os.path.relpath(folder) for folder in added)
         print(f"lockstep: Also searched for include files: {names}.", file=sys.stderr, flush=True)
+    if _needs_thrust(sources, folders):
+        thrust = next((folder for folder in folders if contains_thrust(folder)), find_thrust())
+        if thrust is not None:
+            folders += [thrust] if thrust not in folders else []
+            print(f"lockstep: Thrust's algorithms run on this CPU, from {thrust}.", file=sys.stderr, flush=True)
     return tuple(folders)
+
+
+def _needs_thrust(sources: Mapping[Path, str], folders: Sequence[Path]) -> bool:
+    searched = [folder for folder in folders if not contains_thrust(folder)]
+    texts = [text for file, text in sources.items() for text in (text, *read_includes(text, file, searched).values())]
+    names = {name for text in texts for name in INCLUDE.findall(text)}
+    return any(name.startswith("thrust/") and not has_stand_in(name) for name in names)
 
 
 def _list_candidates(file: Path) -> list[Path]:

@@ -491,7 +491,7 @@ def test_a_compiler_that_says_nothing_is_named(program, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("#include <thrust/device_vector.h>\nint main() {}\n", "add the folder that contains thrust/ with -I"),
+        ("#include <thrust/none.h>\nint main() {}\n", "or name the folder that contains thrust/ with -I"),
         (
             "#include <cub/cub.cuh>\nint main() { size_t n; cub::DeviceReduce::Sum(nullptr, n, &n, &n, 4); }\n",
             "cub::Device* launches CUB's own kernels, which the simulator does not support",
@@ -506,7 +506,7 @@ def test_libraries_of_the_toolkit_are_refused_with_a_sentence(program, text, sen
     assert sentence in ended.stderr
 
 
-THRUST = next((each for each in Path("/usr/local").glob("cuda*/include/cccl") if (each / "thrust").is_dir()), None)
+THRUST = next((each for each in Path("/usr/local").glob("cuda/include/cccl") if (each / "thrust").is_dir()), None)
 
 
 @needs.needs(THRUST, "Thrust's headers: install the CUDA toolkit")
@@ -519,6 +519,9 @@ def test_thrust_runs_on_this_processor_and_kernels_reach_its_memory(program):
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
 #include <thrust/transform.h>
+#ifndef __CUDACC__
+#error "This is CUDA code."
+#endif
 struct Square { __device__ int operator()(int x) const { return x * x; } };
 __global__ void twice(int *x) {
     using Reduce = cub::BlockReduce<int, 4>;
@@ -539,12 +542,18 @@ int main() {
     thrust::sort(p, p + 4, thrust::greater<int>());
     thrust::host_vector<int> h = v;
     printf("%d %d %d %d, %d %d\\n", h[0], h[1], h[2], h[3], (int)p[0], (int)p[3]);
+    try {
+        thrust::device_vector<int> large(1ull << 60);
+    } catch (thrust::system_error &error) {
+        puts(error.what());
+    } catch (std::bad_alloc &) {
+        puts("too large");
+    }
 }
-""",
-        "-I",
-        str(THRUST),
+"""
     )
-    assert (ended.code, ended.stdout) == (0, "30 8 18 32, 32 8\n")
+    assert (ended.code, ended.stdout) == (0, "30 8 18 32, 32 8\ntoo large\n"), ended.stderr
+    assert f"Thrust's algorithms run on this CPU, from {THRUST}." in ended.stderr
 
 
 def test_the_device_says_that_it_is_a_gpu_that_is_described(program):
