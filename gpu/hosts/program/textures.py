@@ -23,8 +23,10 @@ Array = npt.NDArray[Any]
 
 _MODES: tuple[Addressing, ...] = ("wrap", "clamp", "mirror", "border")
 _ONLY_NORMALIZED = ("wrap", "mirror")
-_LAYERED, _SURFACES = 1, 2
+_LAYERED, _SURFACES, _CUBEMAP = 1, 2, 4
 """Flags of a CUDA array."""
+_SIGNED, _UNSIGNED = 0, 1
+"""Numbers of cudaChannelFormatKind."""
 _FORMAT = 5
 """Number of ints in a cudaChannelFormatDesc."""
 
@@ -37,7 +39,7 @@ class CudaArray:
     ----------
     data : array of uint8
     width, height, depth : int
-        In elements; unused dimensions are 0. For a layered array, depth is the number of layers.
+        In elements; unused dimensions are 0. For a layered array, depth is the number of layers; for a cubemap, six.
     element_bytes : int
         Bytes per element.
     channels : tuple of int
@@ -66,8 +68,8 @@ class CudaArray:
 
     @property
     def layered(self) -> bool:
-        """Whether its slices are layers."""
-        return bool(self.flags & _LAYERED)
+        """Whether its slices are layers or faces."""
+        return bool(self.flags & (_LAYERED | _CUBEMAP))
 
     def slice(self, z: int) -> Array:
         """Return a view of the bytes of a slice, by rows."""
@@ -115,7 +117,7 @@ class ProgramTextures:
         element : int
             Bytes per element.
         flags : int
-            Flags of the allocation, of which layers and surfaces are supported.
+            Flags of the allocation, of which layers, surfaces and cubemaps are supported.
 
         Raises
         ------
@@ -127,10 +129,12 @@ class ProgramTextures:
         words = tuple(access_host(ctypes.c_int * _FORMAT, channels))
         if not _is_channel_format(words):
             raise RefusedRoutineError(errors.INVALID_CHANNEL_DESCRIPTOR)
-        layered = bool(flags & _LAYERED)
+        layered, cubemap = bool(flags & _LAYERED), bool(flags & _CUBEMAP)
         if depth and not height and not layered:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        if flags & ~(_LAYERED | _SURFACES):
+        if cubemap and (width != height or depth % 6 or (depth != 6 and not layered)):
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        if flags & ~(_LAYERED | _SURFACES | _CUBEMAP):
             raise RefusedRoutineError(errors.NOT_SUPPORTED)
         data = np.zeros(width * max(height, 1) * max(depth, 1) * element + element, np.uint8)
         access_host(ctypes.c_longlong, target).value = data.ctypes.data
@@ -311,11 +315,18 @@ class ProgramTextures:
 
     def do_texture_of_array(self, target: int, array: int, sampling: int) -> None:
         source = self._find_array(array)
-        texture = Texture(source.data, source.extents, source.element_bytes, _read_sampling(sampling), source.layered)
-        self._register_texture(target, texture)
+        parameters, fractions = _read_sampling(sampling)
+        if source.flags & _CUBEMAP:  # places on a face, which the kernel computes, are normalized
+            parameters = Sampling(parameters.linear, normalized=True)
+        if not fractions:
+            texture = Texture(source.data, source.extents, source.element_bytes, parameters, source.layered)
+            self._register_texture(target, texture)
+            return
+        texels = source.data[: -source.element_bytes]
+        self._register_copy(target, texels, source.channels, source.extents, (parameters, True, source.layered))
 
     def do_texture_of_memory(
-        self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, element: int, sampling: int
+        self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, channels: int, sampling: int
     ) -> None:
         """Create a texture object over linear or pitched memory.
 
@@ -331,39 +342,49 @@ class ProgramTextures:
             The distance between the starts of consecutive rows in bytes; 0 for linear memory.
         width, height : int
             The extents in elements; 0 for linear memory.
-        element : int
-            Bytes per element.
+        channels : int
+            The address of the elements' `cudaChannelFormatDesc`.
         sampling : int
             The address of four ints: filter, normalized coordinates, addressing and read mode.
 
         Raises
         ------
         RefusedRoutineError
-            The element is empty, a row exceeds the pitch, or the addressing is invalid.
+            The element is empty, a row exceeds the pitch, or the addressing or the read mode is invalid.
         DriverLogicError
             The memory is not all in one allocation.
-        KernelError
-            The read mode is not supported.
         """
+        words = tuple(access_host(ctypes.c_int * _FORMAT, channels))
+        element = sum(words[:4]) // 8
         if not element:
             raise RefusedRoutineError(errors.INVALID_CHANNEL_DESCRIPTOR)
-        data, parameters = bytes_at(pointer, size, "cudaCreateTextureObject"), _read_sampling(sampling)
-        if not height:
-            self._register_texture(
-                target, Texture(data[: size // element * element], (size // element,), element, parameters)
-            )
-            return
+        data = bytes_at(pointer, size, "cudaCreateTextureObject")
+        parameters, fractions = _read_sampling(sampling)
         if width * element > pitch:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        # A texture's rows are contiguous, so pitched rows are copied before each launch.
-        rows = data[: pitch * height].reshape(height, pitch)[:, : width * element]
-        contiguous = np.zeros(rows.size + element, np.uint8)
+        texels, extents = data[: size // element * element], (size // element,)
+        if height:
+            texels, extents = data[: pitch * height].reshape(height, pitch)[:, : width * element], (width, height)
+        if height or fractions:
+            self._register_copy(target, texels, words, extents, (parameters, fractions, False))
+        else:
+            self._register_texture(target, Texture(texels, extents, element, parameters))
+
+    def _register_copy(
+        self, target: int, texels: Array, words: tuple[int, ...], extents: tuple[int, ...],
+        how: tuple[Sampling, bool, bool],
+    ) -> None:  # fmt: skip
+        """Create a texture over a copy of the texels, in contiguous rows or as fractions; launches update it."""
+        sampling, fractions, layered = how
+        element = 4 * sum(bits > 0 for bits in words[:4]) if fractions else sum(words[:4]) // 8
+        contiguous = np.zeros(math.prod(extents) * element + element, np.uint8)
 
         def refresh() -> None:
-            contiguous[: rows.size] = rows.reshape(-1)
+            rows = texels.reshape(-1)
+            contiguous[:-element] = _convert_to_fractions(rows, words).view(np.uint8) if fractions else rows
 
         refresh()
-        self._register_texture(target, Texture(contiguous, (width, height), element, parameters), refresh)
+        self._register_texture(target, Texture(contiguous, extents, element, sampling, layered), refresh)
 
     def do_texture_destroy(self, texture: int) -> None:
         if texture and self._textures.pop(texture, None) is None:
@@ -416,17 +437,25 @@ def _box_view(rows: Array, x: int, y: int, width: int, height: int) -> Array:
     return rows[y : y + height, x : x + width]
 
 
-def _read_sampling(address: int) -> Sampling:
-    """Read a texture's parameters from four ints: filter, normalized coordinates, addressing, read mode."""
-    linear, normalized, mode, converted = (ctypes.c_int * 4).from_address(address)
-    if converted:
-        raise KernelError(
-            "The simulator does not support textures that convert integers to fractions (cudaReadModeNormalizedFloat).",
-            advice="Read the elements, and divide in the kernel.",
-        )
-    if not 0 <= mode < len(_MODES):
+def _read_sampling(address: int) -> tuple[Sampling, bool]:
+    """Read a texture's parameters, and whether it reads integers as fractions, from four ints.
+
+    These are: filter, normalized coordinates, addressing, read mode.
+    """
+    linear, normalized, mode, fractions = (ctypes.c_int * 4).from_address(address)
+    if not 0 <= mode < len(_MODES) or fractions not in (0, 1):
         raise RefusedRoutineError(errors.INVALID_VALUE)
     addressing = _MODES[mode]
     if addressing in _ONLY_NORMALIZED and not normalized:
         addressing = "clamp"
-    return Sampling(bool(linear), bool(normalized), addressing)
+    return Sampling(bool(linear), bool(normalized), addressing), bool(fractions)
+
+
+def _convert_to_fractions(texels: Array, words: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """Return integers of 8 or 16 bits as fractions of the largest: from 0 to 1, signed ones from -1 to 1."""
+    bits, kind = words[0], words[4]
+    if bits not in (8, 16) or kind not in (_SIGNED, _UNSIGNED):
+        raise RefusedRoutineError(errors.INVALID_VALUE)
+    dtype = np.dtype(f"{'iu'[kind]}{bits // 8}")
+    largest = np.float32(np.iinfo(dtype).max)
+    return np.maximum(texels.view(dtype).astype(np.float32) / largest, np.float32(-1))

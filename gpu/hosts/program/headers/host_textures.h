@@ -19,6 +19,7 @@ enum cudaResourceType {
 #define cudaTextureType1D 1
 #define cudaTextureType2D 2
 #define cudaTextureType3D 3
+#define cudaTextureTypeCubemap 0xC
 #define cudaArrayDefault 0u
 #define cudaArrayLayered 1u
 #define cudaArraySurfaceLoadStore 2u
@@ -169,12 +170,11 @@ static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, 
         return ::lockstep_host::ask("texture_of_array", texture, of.array.array, sampling);
     if (resource->resType == cudaResourceTypeLinear)
         return ::lockstep_host::ask("texture_of_memory", texture, of.linear.devPtr, of.linear.sizeInBytes, 0, 0, 0,
-                                    lockstep_element_bytes(of.linear.desc), sampling);
+                                    &of.linear.desc, sampling);
     if (resource->resType == cudaResourceTypePitch2D)
         return ::lockstep_host::ask("texture_of_memory", texture, of.pitch2D.devPtr,
                                     of.pitch2D.pitchInBytes * of.pitch2D.height, of.pitch2D.pitchInBytes,
-                                    of.pitch2D.width, of.pitch2D.height, lockstep_element_bytes(of.pitch2D.desc),
-                                    sampling);
+                                    of.pitch2D.width, of.pitch2D.height, &of.pitch2D.desc, sampling);
     return ::lockstep_host::ask("not_supported");
 }
 static inline cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {

@@ -86,3 +86,34 @@ __device__ void __lockstep_bulk_copy(void *to, const void *from, unsigned int by
 __device__ void __lockstep_tensor_copy(void *to, const void *matrix, long long rows, long long row_bytes,
                                        long long pitch, long long x, long long y, long long box_rows, long long line,
                                        void *barrier);
+
+// Asynchronous copies of the device runtime: where kernels launch kernels, such a copy is a launch of one thread, so that
+// it follows earlier launches into its stream.
+#ifdef LOCKSTEP_CHILD_LAUNCHES
+#define LOCKSTEP_IN_ORDER(stream, name, ...) (name(__VA_ARGS__), __lockstep_launch(dim3(1), dim3(1), 0, stream))
+#define LOCKSTEP_COPIES __global__
+#else
+#define LOCKSTEP_IN_ORDER(stream, name, ...) name(__VA_ARGS__)
+#define LOCKSTEP_COPIES LOCKSTEP_API inline
+#endif
+template <typename LockstepT, typename LockstepU>
+LOCKSTEP_COPIES void __lockstep_copy_in_order(LockstepT *to, const LockstepU *from, size_t bytes) {
+    memcpy(to, from, bytes);
+}
+template <typename LockstepT>
+LOCKSTEP_COPIES void __lockstep_fill_in_order(LockstepT *to, int byte, size_t bytes) {
+    memset(to, byte, bytes);
+}
+template <typename LockstepT, typename LockstepU>
+LOCKSTEP_API inline cudaError_t cudaMemcpyAsync(LockstepT *to, const LockstepU *from, size_t bytes, cudaMemcpyKind,
+                                                cudaStream_t stream = 0) {
+    LOCKSTEP_IN_ORDER(stream, __lockstep_copy_in_order, to, from, bytes);
+    return cudaSuccess;
+}
+template <typename LockstepT>
+LOCKSTEP_API inline cudaError_t cudaMemsetAsync(LockstepT *to, int byte, size_t bytes, cudaStream_t stream = 0) {
+    LOCKSTEP_IN_ORDER(stream, __lockstep_fill_in_order, to, byte, bytes);
+    return cudaSuccess;
+}
+#undef LOCKSTEP_COPIES
+#undef LOCKSTEP_IN_ORDER

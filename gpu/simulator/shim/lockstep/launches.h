@@ -5,6 +5,13 @@
 typedef struct CUstream_st *cudaStream_t;
 enum cudaError { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
 typedef enum cudaError cudaError_t;
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
+};
 
 #define cudaStreamDefault 0u
 #define cudaStreamNonBlocking 1u

@@ -249,15 +249,106 @@ def test_a_texture_of_rows_reads_what_they_hold_when_a_kernel_is_launched(progra
             CHECK(cudaMemcpy(found, out, 8, cudaMemcpyDeviceToHost));
             border.readMode = cudaReadModeNormalizedFloat;
             cudaError_t refused = cudaCreateTextureObject(&texture, &pitched, &border, nullptr);
-            printf("%g %g %s\\n", found[0], found[1], refused ? "refused" : "taken");
+            printf("%g %g %s\\n", found[0], found[1], cudaGetErrorName(refused));
         }
         """
     )
-    assert ended.stdout == "5 6 refused\n"
-    assert (
-        "does not support textures that convert integers to fractions (cudaReadModeNormalizedFloat). Read the elements"
-        in ended.stderr
+    assert ended.stdout == "5 6 cudaErrorInvalidValue\n", ended.stderr
+
+
+def test_integers_are_read_as_fractions_and_filtered(program):
+    """By the CUDA C++ Programming Guide, chapter "Texture Object API": unsigned to [0, 1], signed to [-1, 1]."""
+    ended = program(
+        """
+        __global__ void fetch(cudaTextureObject_t t, float4 *out) { out[0] = tex2D<float4>(t, 1.5f, 0.5f); }
+        __global__ void line(cudaTextureObject_t t, float *out) { out[0] = tex1Dfetch<float>(t, 2); }
+        __global__ void between(cudaTextureObject_t t, float *out) { out[0] = tex2D<float>(t, 1, 0.5f); }
+        cudaTextureDesc how = {};
+        cudaResourceDesc over = {};
+        cudaTextureObject_t create() {
+            cudaTextureObject_t texture;
+            how.readMode = cudaReadModeNormalizedFloat;
+            CHECK(cudaCreateTextureObject(&texture, &over, &how, nullptr));
+            return texture;
+        }
+        int main() {
+            uchar4 *rows;
+            short *words, values[3] = {0, 32767, -32768};
+            float *out, found[8];
+            size_t pitch;
+            CHECK(cudaMalloc(&out, sizeof found));
+            CHECK(cudaMalloc(&words, sizeof values));
+            CHECK(cudaMallocPitch(&rows, &pitch, 8, 1));
+            over.resType = cudaResourceTypePitch2D;
+            over.res.pitch2D = {rows, cudaCreateChannelDesc<uchar4>(), 2, 1, pitch};
+            cudaTextureObject_t pixels = create();
+            over.resType = cudaResourceTypeLinear;
+            over.res.linear = {words, cudaCreateChannelDesc<short>(), sizeof values};
+            cudaTextureObject_t sequence = create();
+            uchar4 host[2] = {{}, {0, 51, 255, 102}};
+            CHECK(cudaMemcpy(rows, host, 8, cudaMemcpyHostToDevice));
+            CHECK(cudaMemcpy(words, values, sizeof values, cudaMemcpyHostToDevice));
+            fetch<<<1, 1>>>(pixels, (float4 *)out);
+            line<<<1, 1>>>(sequence, out + 4);
+            cudaArray_t array;
+            auto format = cudaCreateChannelDesc<unsigned char>();
+            CHECK(cudaMallocArray(&array, &format, 2, 1));
+            over.resType = cudaResourceTypeArray;
+            over.res.array.array = array;
+            how.filterMode = cudaFilterModeLinear;
+            cudaTextureObject_t smooth = create();
+            CHECK(cudaMemcpy2DToArray(array, 0, 0, host + 1, 2, 2, 1, cudaMemcpyHostToDevice));
+            between<<<1, 1>>>(smooth, out + 5);
+            CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
+            for (int i = 0; i < 6; i++) printf("%g ", found[i]);
+        }
+        """
     )
+    assert ended.stdout == "0 0.2 1 0.4 -1 0.1 ", ended.stderr
+
+
+def test_faces_of_cubemaps_are_read_by_direction(program):
+    """By the CUDA C++ Programming Guide, chapter "Cubemap Textures": the face of the largest coordinate."""
+    ended = program(
+        """
+        __constant__ float3 directions[] = {{2, 1, -1}, {-2, 1, -1}, {1, 2, -1}, {1, -2, -1}, {1, -1, 2}, {1, -1, -2}};
+        __global__ void look(cudaTextureObject_t cube, float *out) {
+            float3 d = directions[threadIdx.x];
+            out[threadIdx.x] = texCubemap<float>(cube, d.x, d.y, d.z);
+        }
+        int main() {
+            float host[6][2][2], *out, found[6];
+            for (int i = 0; i < 24; i++) (&host[0][0][0])[i] = i;
+            auto format = cudaCreateChannelDesc<float>();
+            cudaArray_t array;
+            cudaExtent faces = make_cudaExtent(2, 2, 5);
+            printf("%s ", cudaGetErrorName(cudaMalloc3DArray(&array, &format, faces, cudaArrayCubemap)));
+            faces.depth = 6;
+            CHECK(cudaMalloc3DArray(&array, &format, faces, cudaArrayCubemap));
+            cudaMemcpy3DParms copy = {};
+            copy.srcPtr = make_cudaPitchedPtr(host, 8, 2, 2);
+            copy.dstArray = array;
+            copy.extent = faces;
+            copy.kind = cudaMemcpyHostToDevice;
+            CHECK(cudaMemcpy3D(&copy));
+            cudaResourceDesc over = {};
+            over.resType = cudaResourceTypeArray;
+            over.res.array.array = array;
+            cudaTextureDesc how = {};
+            how.normalizedCoords = 1;
+            cudaTextureObject_t cube;
+            CHECK(cudaCreateTextureObject(&cube, &over, &how, nullptr));
+            CHECK(cudaMalloc(&out, sizeof found));
+            look<<<1, 6>>>(cube, out);
+            CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
+            for (float each : found) printf("%g ", each);
+        }
+        """
+    )
+    # The guide's s and t for each direction above select these rows and columns of a face.
+    rows_and_columns = [(0, 1), (0, 0), (0, 1), (1, 1), (1, 1), (1, 0)]
+    expected = [4 * face + 2 * row + column for face, (row, column) in enumerate(rows_and_columns)]
+    assert ended.stdout == "cudaErrorInvalidValue " + "".join(f"{value} " for value in expected), ended.stderr
 
 
 def test_surface_objects_are_written_and_read(program):

@@ -183,6 +183,22 @@ def test_device_synchronize_runs_what_was_launched_at_once() -> None:
     assert out.tolist() == [10, 11, 12, 14, 20, 21, 22, 24, -1, 5, 6, 0, 0]
 
 
+def test_copies_follow_earlier_launches_into_their_stream() -> None:
+    source = """
+    __global__ void put(int *p, int value) { p[0] = value; }
+    __global__ void parent(int *p) {
+        put<<<1, 1>>>(p, 7);
+        cudaMemcpyAsync(p + 1, p, sizeof(int), cudaMemcpyDeviceToDevice);
+        put<<<1, 1>>>(p, 8);
+        cudaMemsetAsync(p + 2, 1, sizeof(int));
+    }"""
+    (out,) = run_kernel(source, "parent", make_ints(3), block=1)
+    assert out.tolist() == [8, 7, 0x01010101]
+    alone = "__global__ void parent(int *p) { cudaMemcpyAsync(p + 1, p, 4, cudaMemcpyDeviceToDevice, 0); }"
+    (out,) = run_kernel(alone, "parent", np.array([5, 0], np.int32), block=1)
+    assert out.tolist() == [5, 5]
+
+
 def test_a_parent_that_waits_reads_what_its_children_wrote() -> None:
     source = """
     __global__ void sum(const int *in, int *out, int n) {

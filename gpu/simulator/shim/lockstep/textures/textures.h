@@ -109,6 +109,24 @@ LOCKSTEP_FILTERED(float4)
 #undef LOCKSTEP_IN_X
 #undef LOCKSTEP_AT
 
+// A cubemap's texel is in the face of the largest coordinate; the other two, divided by it, are its place there.
+LOCKSTEP_API inline float3 __lockstep_cube_place(float x, float y, float z) {
+    float in_x = fabsf(x), in_y = fabsf(y), in_z = fabsf(z);
+    if (in_x >= in_y && in_x >= in_z) return make_float3((1 - z / x) / 2, (1 - y / in_x) / 2, x < 0);
+    if (in_y >= in_z) return make_float3((1 + x / in_y) / 2, (1 + z / y) / 2, y < 0 ? 3 : 2);
+    return make_float3((1 + x / z) / 2, (1 - y / in_z) / 2, z < 0 ? 5 : 4);
+}
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT texCubemap(cudaTextureObject_t texture, float x, float y, float z) {
+    float3 at = __lockstep_cube_place(x, y, z);
+    return tex2DLayered<LockstepT>(texture, at.x, at.y, (int)at.z);
+}
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT texCubemapLayered(cudaTextureObject_t texture, float x, float y, float z, int layer) {
+    float3 at = __lockstep_cube_place(x, y, z);
+    return tex2DLayered<LockstepT>(texture, at.x, at.y, 6 * layer + (int)at.z);
+}
+
 // A texture reference stands for the memory that it is bound to.
 template <typename LockstepT>
 LOCKSTEP_API inline LockstepT tex1Dfetch(const texture<LockstepT, 1> &reference, int element) {
@@ -145,4 +163,3 @@ LOCKSTEP_TEXTURE(tex2D)
 LOCKSTEP_TEXTURE(tex3D)
 LOCKSTEP_TEXTURE_OBJECT(tex2DLod)
 LOCKSTEP_TEXTURE_OBJECT(tex3DLod)
-LOCKSTEP_TEXTURE_OBJECT(texCubemap)
