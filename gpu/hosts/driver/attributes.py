@@ -125,7 +125,7 @@ DEVICE_ATTRIBUTES: dict[str, tuple[int, int]] = {
     "MAX_PERSISTING_L2_CACHE_SIZE": (108, 0),
     "RESERVED_SHARED_MEMORY_PER_BLOCK": (111, 1_024),
     "READ_ONLY_HOST_REGISTER_SUPPORTED": (113, 0),
-    "MEMORY_POOLS_SUPPORTED": (115, 0),
+    "MEMORY_POOLS_SUPPORTED": (115, 1),
 }
 """Number and value of each attribute, by PyCUDA's name."""
 

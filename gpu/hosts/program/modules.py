@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import re
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,10 @@ _FIRST_UNIT = 1 << 20
 _CODE = "// Source compiled by Lockstep: "
 """What stands in place of machine code; the module's number follows."""
 _MAX_IMAGE = 1 << 26
-_ENTRY = re.compile(rb"\.entry\s+([\w$]+)")
+_ENTRY = re.compile(rb"\.entry\s+([\w$]+)|\.nv\.constant0\.([\w$]+)\0")
+"""A kernel in PTX, and the section of a kernel's parameters in machine code."""
+_FATBIN, _ELF = b"\x50\xed\x55\xba", b"\x7fELF"
+"""First bytes of images of machine code."""
 _SOURCES = (".cu", ".cuh", ".cpp")
 _SUFFIX = re.compile(r"(?:[._-]?(?:sm|compute)_?\d+\w?|_?(?:32|64))$")
 """What build systems append to the name of a source's machine code."""
@@ -115,14 +119,14 @@ class ProgramModules:
         target : int
             As of `do_module_load`.
         image : int
-            The address of PTX, or of code from NVRTC.
+            The address of PTX, of machine code, or of code from NVRTC.
 
         Raises
         ------
         KernelError
-            If it is machine code, or no file of the program has the kernels of the PTX.
+            If no file of the program has the kernels of the PTX or of the machine code.
         """
-        text = ctypes.string_at(image)
+        text = _read_image(image)
         if text.startswith(_CODE.encode()):
             unit = int(text[len(_CODE) :])
         else:
@@ -130,8 +134,8 @@ class ProgramModules:
         access_host(ctypes.c_int, target).value = unit
 
     def _find_sources(self, image: bytes, folder: Path) -> list[Path]:
-        """Return the files that define all kernels of a PTX text."""
-        entries = [match.decode() for match in _ENTRY.findall(image)]
+        """Return the files that define all kernels of PTX or machine code."""
+        entries = {(in_ptx or in_code).decode() for in_ptx, in_code in _ENTRY.findall(image)}
         candidates = {
             path.resolve() for each in (folder, *self._folders) for path in sorted(each.glob("*.cu")) if entries
         }
@@ -261,6 +265,19 @@ class ProgramModules:
             program.lowered[text] = ctypes.create_string_buffer(text.strip().removeprefix("&").encode())
         access_host(ctypes.c_longlong, target).value = ctypes.addressof(program.lowered[text])
         return 0
+
+
+def _read_image(address: int) -> bytes:
+    """Return an image's bytes, whose size is in its header; PTX ends with a zero."""
+    start = ctypes.string_at(address)[:4]
+    if start == _FATBIN:
+        _, _, header, size = struct.unpack("<IHHQ", ctypes.string_at(address, 16))
+        return ctypes.string_at(address, min(header + size, _MAX_IMAGE))
+    if start == _ELF:  # its section headers are at its end
+        (sections,) = struct.unpack("<Q", ctypes.string_at(address + 40, 8))
+        size, count = struct.unpack("<HH", ctypes.string_at(address + 58, 4))
+        return ctypes.string_at(address, min(sections + size * count, _MAX_IMAGE))
+    return ctypes.string_at(address)
 
 
 def _read_strings(address: int, count: int) -> list[str]:

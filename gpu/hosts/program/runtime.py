@@ -61,6 +61,8 @@ _HOST, _DEVICE, _MANAGED = 1, 2, 3
 _DYNAMIC_SHARED_BYTES, _CARVEOUT = 8, 9
 _KERNEL_ATTRIBUTES = (_DYNAMIC_SHARED_BYTES, _CARVEOUT, *range(10, 16))
 """Numbers of `cudaFuncAttribute` that can be set."""
+_PROGRAM_ATTRIBUTES = {95: 1, 96: 0, 102: 1}
+"""Values of attributes by number: launches whose blocks wait for each other, on several devices; virtual memory."""
 _GREATEST_PRIORITY = -5
 """The greatest priority of a stream, as of recent GPUs; priorities do not change the order of operations here."""
 _INTERNAL_ERROR = 70
@@ -575,9 +577,10 @@ class Runtime:
 
     def do_device_attribute(self, target: int, number: int, device: int) -> None:
         self.do_set_device(device)
-        if number not in VALUE_BY_NUMBER and number != 95:
+        value = VALUE_BY_NUMBER.get(number, _PROGRAM_ATTRIBUTES.get(number))
+        if value is None:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        _write_int(target, VALUE_BY_NUMBER.get(number, 1))
+        _write_int(target, value)
 
     def do_device_name(self, target: int, room: int, device: int) -> None:
         self.do_set_device(device)

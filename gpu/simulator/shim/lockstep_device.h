@@ -182,7 +182,7 @@ LOCKSTEP_STORE(__stcg)
 #undef LOCKSTEP_STORE
 
 // A texture over linear memory is that memory: fetches by element are loads.
-typedef const unsigned char *cudaTextureObject_t;
+typedef const unsigned char *cudaTextureObject_t, *CUtexObject;
 template <typename LockstepT>
 LOCKSTEP_API inline LockstepT tex1Dfetch(cudaTextureObject_t texture, int element) {
     return ((const LockstepT *)texture)[element];

@@ -65,20 +65,47 @@ enum CUdevice_attribute_enum {
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
     CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY = 9,
     CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
+    CU_DEVICE_ATTRIBUTE_MAX_PITCH = 11,
     CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK = 12,
     CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
+    CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT = 14,
+    CU_DEVICE_ATTRIBUTE_GPU_OVERLAP = 15,
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT = 17,
     CU_DEVICE_ATTRIBUTE_INTEGRATED = 18,
     CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19,
     CU_DEVICE_ATTRIBUTE_COMPUTE_MODE = 20,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH = 21,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH = 22,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT = 23,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH = 24,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT = 25,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH = 26,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH = 27,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT = 28,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS = 29,
+    CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT = 30,
     CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS = 31,
+    CU_DEVICE_ATTRIBUTE_ECC_ENABLED = 32,
+    CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
+    CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
+    CU_DEVICE_ATTRIBUTE_TCC_DRIVER = 35,
+    CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36,
+    CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37,
     CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE = 38,
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
+    CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT = 40,
     CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH = 42,
+    CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS = 43,
+    CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
     CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY = 83,
-    CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95
+    CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED = 90,
+    CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
+    CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH = 96,
+    CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED = 102
 };
 enum { CU_COMPUTEMODE_DEFAULT = 0, CU_COMPUTEMODE_PROHIBITED = 2, CU_COMPUTEMODE_EXCLUSIVE_PROCESS = 3 };
 enum { CU_CTX_SCHED_AUTO = 0, CU_CTX_SCHED_SPIN = 1, CU_CTX_SCHED_YIELD = 2, CU_CTX_SCHED_BLOCKING_SYNC = 4 };
@@ -92,7 +119,8 @@ enum {
     CU_JIT_ERROR_LOG_BUFFER,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
     CU_JIT_OPTIMIZATION_LEVEL,
-    CU_JIT_TARGET = 9
+    CU_JIT_TARGET = 9,
+    CU_JIT_LOG_VERBOSE = 12
 };
 enum CUfunction_attribute_enum {
     CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
@@ -130,6 +158,9 @@ static inline CUresult __lockstep_context(CUcontext *context, CUdevice device) {
     *context = (CUcontext)0x1;
     return (CUresult)cudaSetDevice(device);
 }
+LOCKSTEP_DRIVER(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer),
+                cudaDeviceCanAccessPeer(can, device, peer))
+LOCKSTEP_DRIVER(cuCtxEnablePeerAccess, (CUcontext, unsigned), cudaDeviceEnablePeerAccess(0, 0))
 LOCKSTEP_DRIVER(cuCtxCreate, (CUcontext * context, unsigned, CUdevice device), __lockstep_context(context, device))
 LOCKSTEP_DRIVER(cuCtxCreate, (CUcontext * context, CUctxCreateParams *, unsigned, CUdevice device),
                 __lockstep_context(context, device))
@@ -245,3 +276,16 @@ LOCKSTEP_DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor,
                 (int *blocks, CUfunction function, int block_size, size_t shared_bytes),
                 ::lockstep_host::ask("occupancy", function->unit, 0, 0, function->name, blocks, block_size,
                                      shared_bytes))
+static inline CUresult cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction function,
+                                                        size_t (*bytes_of_block)(int), size_t shared_bytes, int limit) {
+    if (!grid || !block) return (CUresult)::lockstep_host::ask("invalid_value");
+    *block = limit > 0 && limit < 1024 ? limit : 1024;
+    int blocks = 0, processors = 0;
+    CUresult error = cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, function, *block, bytes_of_block ? bytes_of_block(*block) : shared_bytes);
+    ::lockstep_host::ask("device_attribute", &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
+    *grid = blocks * processors;
+    return error;
+}
+
+#include "driver_memory.h"

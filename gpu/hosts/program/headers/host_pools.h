@@ -17,6 +17,12 @@ struct cudaMemPoolProps {
     unsigned char reserved[54];
 };
 
+enum cudaMemAccessFlags { cudaMemAccessFlagsProtNone, cudaMemAccessFlagsProtRead, cudaMemAccessFlagsProtReadWrite = 3 };
+struct cudaMemAccessDesc {
+    cudaMemLocation location;
+    cudaMemAccessFlags flags;
+};
+
 namespace lockstep_host {
 inline cudaMemPool_st default_pool;
 inline cudaMemPool_t current_pool = &default_pool;
@@ -71,6 +77,19 @@ static inline cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoo
         *(unsigned long long *)value = all - left;
     }
     return cudaSuccess;
+}
+// The only device can always access its pools.
+static inline cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *access, size_t count) {
+    bool is_valid = pool && access;
+    for (size_t i = 0; is_valid && i < count; i++)
+        is_valid = access[i].location.type == cudaMemLocationTypeDevice && access[i].location.id == 0 &&
+                   access[i].flags == cudaMemAccessFlagsProtReadWrite;
+    return ::lockstep_host::ask_if(is_valid, "nothing");
+}
+static inline cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags *flags, cudaMemPool_t pool, cudaMemLocation *of) {
+    if (!flags || !pool || !of) return ::lockstep_host::ask("invalid_value");
+    *flags = cudaMemAccessFlagsProtReadWrite;
+    return ::lockstep_host::ask("set_device", of->id);
 }
 static inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t) {
     return ::lockstep_host::ask_if(pool, "nothing");

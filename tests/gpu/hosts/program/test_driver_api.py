@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 HEAD = """
 #include <cuda.h>
 #include <nvrtc.h>
@@ -127,20 +129,44 @@ def test_a_module_is_compiled_from_the_source_beside_it(program, tmp_path):
     (tmp_path / "scale_kernel64.ptx").write_text("anything")
     (tmp_path / "scale_kernel.cu").write_text("__global__ void scale(int *a) { a[threadIdx.x] *= 2; }")
     (tmp_path / "alone.cubin").write_bytes(b"\\x7fELF")
+    code = b".text._Z5scalePi\0.nv.constant0._Z5scalePi\0"
+    (tmp_path / "any.fatbin").write_bytes(struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(code)) + code + b"more")
+    elf = b"\x7fELF".ljust(64, b"\0") + code
+    elf = elf[:40] + struct.pack("<Q", len(elf)) + elf[48:]
+    (tmp_path / "any.cubin").write_bytes(elf)
     ended = program(
         HEAD
         + f"""
 const std::string folder = "{tmp_path}/";"""
         + """
+#include <fstream>
+#include <sstream>
+std::string read(const char *name) {
+    std::ostringstream text;
+    text << std::ifstream(folder + name, std::ios::binary).rdbuf();
+    return text.str();
+}
 int main() {
     CUmodule module; CUfunction scale; CUdeviceptr values; int host[32];
     cuInit(0);
     DRIVER(cuModuleLoad(&module, (folder + "none.ptx").c_str()));
     DRIVER(cuModuleLoad(&module, (folder + "alone.cubin").c_str()));
     DRIVER(cuModuleLoadData(&module, ".visible .entry _Z4nonePi("));
-    for (bool from_file : {true, false}) {
-        if (from_file) DRIVER(cuModuleLoad(&module, (folder + "scale_kernel64.ptx").c_str()));
-        else DRIVER(cuModuleLoadData(&module, ".visible .entry _Z5scalePi(.param .u64 a)"));
+    std::string ptx = ".visible .entry _Z5scalePi(.param .u64 a)";
+    std::string images[] = {read("any.fatbin"), read("any.cubin"), ptx};
+    for (int from = 0; from < 5; from++) {
+        if (from == 3) DRIVER(cuModuleLoad(&module, (folder + "scale_kernel64.ptx").c_str()));
+        if (from == 4) {
+            CUlinkState state; void *image; char log[9] = "unset"; void *values[] = {log};
+            CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER};
+            DRIVER(cuLinkCreate(1, options, values, &state));
+            DRIVER(cuLinkAddData(state, CU_JIT_INPUT_PTX, ptx.data(), ptx.size() + 1, "a", 0, nullptr, nullptr));
+            DRIVER(cuLinkComplete(state, &image, nullptr));
+            DRIVER(cuModuleLoadData(&module, image));
+            DRIVER(cuLinkDestroy(state));
+            printf("%s", log);
+        }
+        if (from < 3) DRIVER(cuModuleLoadData(&module, images[from].data()));
         DRIVER(cuModuleGetFunction(&scale, module, "_Z5scalePi"));
         DRIVER(cuMemAlloc(&values, sizeof host));
         DRIVER(cuMemsetD32(values, 21, 32));
@@ -156,8 +182,60 @@ int main() {
         "cudaErrorFileNotFound",
         "cudaErrorInvalidDeviceFunction",
         "cudaErrorInvalidDeviceFunction",
-        "42",
-        "42",
+        *["42"] * 5,
     ], ended.stderr
     assert "no .cu file beside it is the source of alone.cubin" in ended.stderr
     assert "with NVRTC" in ended.stderr
+
+
+def test_arrays_textures_and_virtual_memory_of_the_driver_api(program):
+    ended = program(
+        HEAD
+        + """
+__global__ void fetch(CUtexObject t, float *out) { out[threadIdx.x] = tex2D<float>(t, threadIdx.x, 0); }
+int main() {
+    CUarray array; CUtexObject texture; CUdeviceptr range; CUmemGenericAllocationHandle memory;
+    unsigned char pixels[2][3] = {{0, 51, 255}, {9, 9, 9}}, back[4] = {};
+    CUDA_ARRAY_DESCRIPTOR format = {3, 2, CU_AD_FORMAT_UNSIGNED_INT8, 1};
+    DRIVER(cuArrayCreate(&array, &format));
+    CUDA_MEMCPY2D copy = {};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = pixels, copy.WidthInBytes = 3, copy.Height = 2;
+    copy.dstMemoryType = CU_MEMORYTYPE_ARRAY, copy.dstArray = array;
+    DRIVER(cuMemcpy2D(&copy));
+    copy = {};
+    copy.srcMemoryType = CU_MEMORYTYPE_ARRAY, copy.srcArray = array, copy.srcXInBytes = 1, copy.WidthInBytes = 2;
+    copy.dstMemoryType = CU_MEMORYTYPE_HOST, copy.dstHost = back, copy.dstXInBytes = 1, copy.Height = 1;
+    DRIVER(cuMemcpy2D(&copy));
+    CUDA_RESOURCE_DESC what = {CU_RESOURCE_TYPE_ARRAY};
+    what.res.array.hArray = array;
+    CUDA_TEXTURE_DESC how = {};
+    DRIVER(cuTexObjectCreate(&texture, &what, &how, nullptr));
+    CUmemAllocationProp place = {CU_MEM_ALLOCATION_TYPE_PINNED, 0, {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    size_t bytes;
+    DRIVER(cuMemGetAllocationGranularity(&bytes, &place, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    DRIVER(cuMemAddressReserve(&range, bytes - 1, 0, 0, 0));
+    DRIVER(cuMemAddressReserve(&range, bytes, 0, 0, 0));
+    DRIVER(cuMemCreate(&memory, bytes, &place, 0));
+    DRIVER(cuMemMap(range, bytes, 0, memory, 0));
+    DRIVER(cuMemMap(range, bytes, 0, memory, 0));
+    CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    DRIVER(cuMemSetAccess(range, bytes, &access, 1));
+    fetch<<<1, 3>>>(texture, (float *)range);
+    float found[3];
+    DRIVER(cuMemcpyDtoH(found, range, sizeof found));
+    printf("%g %g %g, %d %d %d\\n", found[0], found[1], found[2], back[0], back[1], back[2]);
+    DRIVER(cuMemUnmap(range, bytes));
+    DRIVER(cuMemRelease(memory));
+    DRIVER(cuMemAddressFree(range, bytes));
+    DRIVER(cuMemcpyDtoH(found, range, sizeof found));
+    DRIVER(cuTexObjectDestroy(texture));
+    DRIVER(cuArrayDestroy(array));
+}
+"""
+    )
+    assert ended.stdout.splitlines() == [
+        "cudaErrorInvalidValue",
+        "cudaErrorNotSupported",
+        "0 0.2 1, 0 51 255",
+        "cudaErrorInvalidValue",
+    ], ended.stderr

@@ -132,7 +132,11 @@ def test_pools_priorities_and_cooperative_limits(program):
     ended = program(
         """
 #include <cooperative_groups.h>
+#include <cuda/std/limits>
+#include <cuda/std/type_traits>
+static_assert(cuda::std::numeric_limits<int>::max() == 2147483647);
 __global__ void wait_for_all(int *count) {
+    if (!cuda::std::is_same_v<decltype(count), int *>) *count = cuda::std::numeric_limits<int>::max();
     atomicAdd(count, 1);
     cooperative_groups::this_grid().sync();
     if (threadIdx.x + blockIdx.x == 0) *count *= 10;
@@ -150,6 +154,10 @@ int main() {
     CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold));
     CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &read));
     printf("%llu %d\\n", read, cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &read));
+    cudaMemAccessDesc access = {{cudaMemLocationTypeDevice, 0}, cudaMemAccessFlagsProtReadWrite};
+    CHECK(cudaMemPoolSetAccess(pool, &access, 1));
+    access.location.id = 1;
+    printf("%s\\n", cudaGetErrorName(cudaMemPoolSetAccess(pool, &access, 1)));
     int *count;
     CHECK(cudaMallocFromPoolAsync(&count, sizeof(int), pool, stream));
     CHECK(cudaMemsetAsync(count, 0, sizeof(int), stream));
@@ -172,5 +180,6 @@ int main() {
     assert ended.stdout.splitlines() == [
         "0 -5 -5",
         "1048576 1",
+        "cudaErrorInvalidValue",
         f"cudaSuccess cudaErrorCooperativeLaunchTooLarge 30720 {228 * 1024 // 2 - 1024}",
     ], ended.stderr
