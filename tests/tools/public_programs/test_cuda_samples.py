@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tools import program_check
 from tools.public_programs import cuda_samples
 from tools.public_programs.cuda_samples import SampleResult
-
-DRIVER = "CUDA's driver API for virtual memory or textures"
 
 
 def write_sample(folder: Path, section: str, name: str, text: str, file: str = "main.cu") -> None:
@@ -23,13 +22,12 @@ def test_samples_with_other_requirements_are_skipped(tmp_path):
     texts = {
         "dynamic": ('#include "cuda_drvapi_dynlink.h"\n', "the driver's library at run time"),
         "blas": ("#include <cublas_v2.h>\n", "a library"),
-        "driver": ("int main() { cuMemCreate(&memory, 1, 0, 0); }\n", DRIVER),
         "module": ('int main() { cuModuleLoad(&module, "kernel.fatbin"); }\n', "machine code or PTX that nvcc writes"),
         "plain": ("int main() {}\n", ""),
         "window": ("#include <helper_gl.h>\n", "a graphics library"),
     }
     for name, (text, _) in texts.items():
-        write_sample(tmp_path, "6_Performance", name, text)
+        write_sample(tmp_path, "6_Performance", name, text, "main.cpp")
     write_sample(tmp_path, "8_Platform_Specific", "other", "")
     write_sample(tmp_path, "0_Introduction", "nested", "int main() {}\n", "src/main.cpp")
     write_sample(tmp_path, "0_Introduction", "elsewhere", "", "README.md")
@@ -63,7 +61,7 @@ def test_the_section_replaces_only_itself(tmp_path, monkeypatch, capsys):
     assert program_check.main(["--cuda-samples", str(tmp_path)]) == 1
     assert "has no CUDA samples; clone" in capsys.readouterr().err
     write_sample(tmp_path, "0_Introduction", "first", "")
-    write_sample(tmp_path, "0_Introduction", "second", "#include <thrust/sort.h>\n")
+    write_sample(tmp_path, "0_Introduction", "second", "#include <cublas_v2.h>\n")
     monkeypatch.setattr(
         cuda_samples,
         "_run",
@@ -95,6 +93,24 @@ def test_sources_that_a_program_compiles_itself_are_not_files_of_the_program(tmp
     write_sample(tmp_path, "0_Introduction", "clock_nvrtc", "", "clock_kernel.cu")
     (sample,) = cuda_samples.list_samples(tmp_path)
     assert cuda_samples.list_sources(sample) == ["clock.cpp"]
+
+
+@needs.nvcc
+def test_what_a_sample_loads_is_compiled(tmp_path, monkeypatch):
+    write_sample(tmp_path, "0_Introduction", "drv", 'const char *file = "k64.fatbin";\n', "drv.cpp")
+    write_sample(tmp_path, "0_Introduction", "drv", 'extern "C" __global__ void k(int *a) { *a = 1; }\n', "k.cu")
+    (sample,) = cuda_samples.list_samples(tmp_path)
+    assert cuda_samples.list_sources(sample) == ["drv.cpp"]
+    built = []
+
+    def run(folder: Path, option: str, limit_s: float) -> SampleResult:
+        built.append(((folder / "drv.cpp").read_text(), (folder / "k64.fatbin").read_bytes()[:4]))
+        return SampleResult(folder.name, "passes", 0)
+
+    monkeypatch.setattr(cuda_samples, "_run", run)
+    assert cuda_samples.run_sample(sample).outcome == "passes"
+    assert built == [('const char *file = "k64.fatbin";\n', b"\x50\xed\x55\xba")]
+    assert not (sample / "k64.fatbin").exists()
 
 
 def test_the_limit_is_processor_time(tmp_path):
