@@ -128,7 +128,7 @@ def ensure_packages(python: Path, venv: Path = VENV, requirements: Sequence[Path
             stamps[file] = stamp, fingerprint
     if not stamps:
         return
-    print_line(f"downloading {_list_packages(*stamps)} from PyPI, if missing; the first time this takes a few minutes")
+    print_line(f"downloading {_list_packages(*stamps)} from PyPI, if missing; the first time takes about a minute")
     if not _install_requirements(python, *stamps):
         raise SetupError(
             "The Python packages could not be installed; see pip's output above. Is there a network connection?"
@@ -146,7 +146,8 @@ def _list_packages(*requirements: Path) -> str:
 def _install_requirements(python: Path, *requirements: Path) -> bool:
     environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     files = [word for file in requirements for word in ("-r", str(file))]
-    command = [str(python), "-m", "pip", "install", "--quiet", *files]
+    # Python compiles each module at its first import. Compiling all modules, most of them unused, takes seconds.
+    command = [str(python), "-m", "pip", "install", "--quiet", "--no-compile", *files]
     return subprocess.run(command, env=environment, check=False).returncode == 0
 
 
@@ -266,9 +267,11 @@ def prepare(*, window: bool, requirements: Sequence[Path] = RUN_REQUIREMENTS, re
         ensure_qt_libraries(system_libraries.WINDOW_LIBRARIES, "The window")
     else:
         ensure_qt_libraries(system_libraries.OFFSCREEN_LIBRARIES, "Qt")
-    ensure_dask(python, retry=retry)
     ensure_pycuda(python, retry=retry)
-    ensure_pycuda_files(python, retry=retry)
+    # These would delay the first window: `run` leaves Dask to `make setup`, and a script fetches PyCUDA's files.
+    if requirements != RUN_REQUIREMENTS:
+        ensure_dask(python, retry=retry)
+        ensure_pycuda_files(python, retry=retry)
     return python
 
 

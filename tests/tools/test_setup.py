@@ -383,6 +383,7 @@ def test_only_what_a_command_needs_is_installed(tmp_path, monkeypatch):
     installs = []
 
     def run(command, **_options):
+        assert "--no-compile" in command, "Python compiles what it imports, a small part, at its first import"
         installs.append([Path(word).name for word in command if str(word).endswith(".txt")])
         return subprocess.CompletedProcess(command, 0)
 
@@ -393,6 +394,18 @@ def test_only_what_a_command_needs_is_installed(tmp_path, monkeypatch):
         setup.ensure_packages(Path("python"), requirements=requirements)
     assert setup.main(["packages"]) == 0
     assert installs == [["requirements-run.txt"], ["requirements.txt"], ["requirements-dev.txt"]]
+
+
+def test_optional_packages_do_not_delay_the_first_window(monkeypatch):
+    installed = []
+    steps = ("ensure_packages", "ensure_qt_libraries", "ensure_dask", "ensure_pycuda", "ensure_pycuda_files")
+    for name in steps:
+        monkeypatch.setattr(setup, name, lambda *_values, name=name, **_options: installed.append(name))
+    monkeypatch.setattr(setup, "ensure_venv", lambda: Path("python"))
+    setup.prepare(window=True)
+    assert set(steps) - set(installed) == {"ensure_dask", "ensure_pycuda_files"}
+    setup.prepare(window=False, requirements=setup.TEST_REQUIREMENTS)
+    assert set(installed) == set(steps)
 
 
 def test_a_failed_install_is_tried_again(tmp_path, monkeypatch):
