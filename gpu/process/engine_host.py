@@ -366,7 +366,7 @@ class EngineHost:
         if child.halted:
             self._deliver_event(0, EngineHalt(None))
         if self._guard:
-            self._guard.watch(None)
+            self._guard.watch()
         stack = ""
         report = engine_process.crash_report_path(self.folder.path, child.label)
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Guard of the engine's process: a small process that outlives a killed window.
+"""Guard of processes such as the engine's: a small process that outlives a killed window or command.
 
 The engine's process also watches its parent, but on a thread, and a driver that waits for a kernel may block all its
 threads.
@@ -15,7 +15,7 @@ from gpu.process import guard_process
 
 
 class Guard:
-    """The window's side of the guard: starts it and sends what to end.
+    """The side of the guard in the window or command: starts it and sends what to end.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class Guard:
                 "-I", "-S", guard_process.__file__, folder, stdout=subprocess.DEVNULL, own_session=True
             )
 
-    def watch(self, process_id: int | None) -> None:
-        """Set the process to end; None for none."""
-        self._write(str(process_id or 0))
+    def watch(self, *process_ids: int) -> None:
+        """Set the processes to end, each with its group, instead of those before."""
+        self._write(" ".join(map(str, process_ids)))
 
     def dismiss(self) -> None:
-        """End the guard without ending the process."""
+        """End the guard without ending the processes."""
         if self._process is None:
             return
         self._write(guard_process.FAREWELL)

@@ -1,8 +1,8 @@
-"""Process that ends the engine's process and removes the shared folder if the window is killed.
+"""Process that ends child processes and removes a folder if their parent, the window or a command, is killed.
 
-`gpu.process.guard` starts it: python guard_process.py FOLDER. The window writes the number of the engine's process to
-its input, one per line; if the input ends without a farewell, the window was killed. Only the standard library is
-imported, for a fast start.
+`gpu.process.guard` starts it: python guard_process.py FOLDER. The parent writes a line with the numbers of its child
+processes to this process's input whenever they change; if the input ends without a farewell, the parent was killed.
+Only the standard library is imported, for a fast start.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ FAREWELL = "goodbye"
 
 
 def run_guard(folder: str) -> None:
-    """Read from standard input which process to end, and end it when the input closes."""
-    watched = 0
+    """Read from standard input which processes to end, and end them when the input closes."""
+    watched: list[int] = []
     for line in sys.stdin:
         if line.strip() == FAREWELL:
             return
-        watched = int(line)
-    if watched:
+        watched = [int(word) for word in line.split()]
+    for process_id in watched:
         with contextlib.suppress(OSError):
             if hasattr(os, "killpg"):
-                os.killpg(watched, signal.SIGKILL)
+                os.killpg(process_id, signal.SIGKILL)
             else:
-                os.kill(watched, signal.SIGTERM)
-    for _ in range(3):  # the process may have been adding files as it ended
+                os.kill(process_id, signal.SIGTERM)
+    for _ in range(3):  # the processes may have been adding files as they ended
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -19,6 +19,7 @@ from gpu.base.paths import ROOT
 from gpu.cli.check.findings import CheckedFinding, SourceLocator, build_findings
 from gpu.cli.check.units import CheckUnit
 from gpu.cli.exit_codes import FAILED, OK, REFUSED
+from gpu.process.guard import Guard
 
 _TAIL_BYTES = 16 << 10
 _OWN_PREFIX = "lockstep: "
@@ -55,12 +56,12 @@ class UnitResult:
 
 
 class UnitRunner:
-    """Runner of units in child processes.
+    """Runner of units in child processes, which end with this process, also if it is killed.
 
     Parameters
     ----------
     folder : Path
-        For reports; deleted by the caller.
+        For reports; deleted by the caller, or by a guard if this process is killed.
     max_seconds : float
         Limit on the wall-clock time of a unit.
     include_folders : sequence of Path
@@ -72,6 +73,7 @@ class UnitRunner:
         self._max_seconds = max_seconds
         self._include_folders = include_folders
         self._children: set[subprocess.Popen[bytes]] = set()
+        self._guard = Guard(str(folder))
         self._lock = threading.Lock()
         self._is_stopped = False
 
@@ -87,6 +89,7 @@ class UnitRunner:
             for child in children:
                 end_process(child)
             pool.shutdown(cancel_futures=True)
+            self._guard.dismiss()
 
     def _run_unit(self, unit: CheckUnit, number: int) -> UnitResult:
         report = self._folder / f"{number}.json"
@@ -129,6 +132,7 @@ class UnitRunner:
                 start_new_session=True,
             )
             self._children.add(child)
+            self._watch_children()
         is_late = threading.Event()
 
         def end_late_child() -> None:
@@ -144,7 +148,11 @@ class UnitRunner:
             timer.cancel()
             with self._lock:
                 self._children.discard(child)
+                self._watch_children()
         return code, output, is_late.is_set()
+
+    def _watch_children(self) -> None:
+        self._guard.watch(*(child.pid for child in self._children))
 
 
 def _read_tail(child: subprocess.Popen[bytes]) -> str:

@@ -243,17 +243,24 @@ def test_a_comment_that_is_no_command_is_refused_with_its_line(capsys, words, me
 
 @needs.cplusplus
 @needs.linux
-def test_ctrl_c_ends_all_runs_at_once(tmp_path):
-    write("endless.cu", "int main() { for (volatile int i = 0;; ) i = i + 1; }\n")
-    command = [sys.executable, str(ROOT / "main.py"), "check", "."]
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_a_signal_ends_all_runs_at_once(tmp_path, sent):
+    started = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for file in started:
+        loop = "for (volatile int i = 0;; ) i = i + 1;"
+        write(f"{file.stem}.cu", f'#include <cstdio>\nint main() {{ fopen("{file.name}", "w"); {loop} }}\n')
+    command = [sys.executable, str(ROOT / "main.py"), "check", ".", "--jobs", "2"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
-    while time.monotonic() < end and not (running := find_processes("endless.cu")):
+    while time.monotonic() < end and not all(file.exists() for file in started):
         time.sleep(0.05)
-    assert running
-    child.send_signal(signal.SIGINT)
+    assert find_processes("a.cu")
+    child.send_signal(sent)
     _, err = child.communicate(timeout=60)
-    assert (child.returncode, err) == (130, "lockstep: Stopped.\n")
+    expected = (130, "lockstep: Stopped.\n") if sent == signal.SIGINT else (-signal.SIGKILL, "")
+    assert (child.returncode, err) == expected
+    while time.monotonic() < end and find_processes(str(tmp_path)):
+        time.sleep(0.05)
     assert not find_processes(str(tmp_path))
 
 
