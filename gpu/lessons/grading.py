@@ -124,10 +124,14 @@ def record_failure(lesson: Lesson, task: Task, text: str, judgment: Judgment) ->
 
 
 def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]:
-    """Yield a task's inputs, the smallest first, then those in other schedules."""
+    """Yield a task's inputs, the smallest first; those in other schedules before the larger ones, which take longer."""
     hidden = zlib.crc32(f"{task.name} {seed}".encode())
     trials = _TRIAL_COUNT if stage.has_trials else 1
+    scheduled = [*_generate_scheduled_cases(task, stage, hidden)]
     for size_number, n in enumerate(task.sizes):
+        if scheduled and n > max(case.n for case in scheduled):
+            yield from scheduled
+            scheduled.clear()
         for kind_number, kind in enumerate(task.kinds):
             if n > _THOROUGH_SIZE and kind not in _EFFECTIVE_KINDS:
                 continue
@@ -136,10 +140,14 @@ def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]
                 yield GradingCase(n, kind, hidden + 1, trial=1 % trials)
             else:
                 yield GradingCase(n, kind, hidden, trial=(size_number + kind_number) % trials)
+    yield from scheduled
     if task.has_hidden_size:
         n = int(np.random.default_rng(hidden).integers(*_HIDDEN_SIZES, endpoint=True))
         yield GradingCase(n, RANDOM_KIND, hidden)
         yield GradingCase(n, RANDOM_KIND, hidden + 1, trial=3 % trials)
+
+
+def _generate_scheduled_cases(task: Task, stage: Stage, hidden: int) -> Iterator[GradingCase]:
     for number in range(task.schedule_count):
         kind, most = _SCHEDULE_KINDS[number % len(_SCHEDULE_KINDS)]
         small = [n for n in task.sizes if stage.count_threads(n) <= most] or list(task.sizes[:1])

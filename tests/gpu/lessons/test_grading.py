@@ -196,3 +196,13 @@ def test_a_sorted_array_ascends_in_every_input(tmp_path: Path, array: str) -> No
     assert judgment.accepted, judgment.sentences
     descending = ordered.replace("<=", ">")
     assert not grade_submission(lesson, lesson.task("add"), descending).accepted
+
+
+def test_other_schedules_are_tried_before_the_larger_sizes() -> None:
+    memory_order = read_lesson(LIBRARY / "11-memory-order")
+    task = memory_order.task("last-block")
+    waits = task.mistakes[-1].apply_to(reference_solution(memory_order, task))
+    said = grade_submission(memory_order, task, waits.replace("*total = all;", "*total = n < 1000 ? all : 0;"))
+    assert said.case is not None
+    assert said.case.n == 257
+    assert said.case.schedule.startswith("cached")
