@@ -132,7 +132,9 @@ class _ProgramGrader:
             results = Results.select(self._stage.compute_expected(before, case), before)
             rejection = check_origin(runner, text, results)
             if rejection is None and n == largest and self._program.streams:
-                rejection = check_streams(runner, text, results, self._stream_count, self._program.streams)
+                least = evaluate_integer(self._program.launches, self._stage.evaluate_names(case.n, case.trial))
+                needed = (self._program.streams, min(self._program.streams, least))
+                rejection = check_streams(runner, text, results, self._stream_count, needed)
             if rejection is None and n == small and self._program.failure_status:
                 rejection = check_failures(runner, text, self._program.failure_status)
             if rejection is not None:

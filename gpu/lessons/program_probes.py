@@ -107,7 +107,9 @@ def check_origin(runner: ProgramRunner, text: str, results: Results) -> Rejectio
     return Rejection(words, f"No kernel writes {missing} to the GPU's memory.") if missing else None
 
 
-def check_streams(runner: ProgramRunner, text: str, results: Results, used: int, needed: int) -> Rejection | None:
+def check_streams(
+    runner: ProgramRunner, text: str, results: Results, used: int, needed: tuple[int, int]
+) -> Rejection | None:
     """Check that enough streams take part: without the operations of one, a result is missing; no launch is in another.
 
     Parameters
@@ -116,21 +118,29 @@ def check_streams(runner: ProgramRunner, text: str, results: Results, used: int,
     text : str
         Standard input.
     results : Results
-    used, needed : int
-        The number of streams that the program uses, and that it must use.
+    used : int
+        The number of streams that the program uses.
+    needed : tuple of int
+        The number of streams that it must use, and the number of those with launches.
     """
     words = "not accepted: right, but without the streams"
-    if used < needed:
-        return Rejection(words, f"Of {needed} streams, the program uses {used}.")
-    working = 0
+    streams, launching = needed
+    if used < streams:
+        return Rejection(words, f"Of {streams} streams, the program uses {used}.")
+    working = launching_count = 0
     for number in range(1, min(used, _MAX_STREAMS) + 1):
         run = runner.run(text, streams=STREAM_ORDERS[1], withheld_stream=number)
         if run.default_launch_count:
             return Rejection(words, "A launch is in the default stream, which waits for the others, and they for it.")
         working += run.code != 0 or not results.names or not results.compare(run).all()
-    if working >= needed:
-        return None
-    return Rejection(words, f"Of {needed} streams, {working} {'does' if working == 1 else 'do'} a part of the work.")
+        launching_count = max(launching_count, run.launching_stream_count)
+    if working < streams:
+        verb = "does" if working == 1 else "do"
+        return Rejection(words, f"Of {streams} streams, {working} {verb} a part of the work.")
+    if launching_count < launching:
+        verb = "has" if launching_count == 1 else "have"
+        return Rejection(words, f"Of {streams} streams, {launching_count} {verb} launches.")
+    return None
 
 
 def check_failures(runner: ProgramRunner, text: str, status: int) -> Rejection | None:

@@ -45,6 +45,8 @@ class ProgramRun:
         Number of allocations of device memory that it did not free.
     stream_count : int
         Number of streams, except the legacy default stream, that had operations; 0 if these ran immediately.
+    launching_stream_count : int
+        Number of streams, except the legacy default stream, that had launches.
     default_launch_count : int
         Number of launches in the legacy default stream.
     found : tuple of int
@@ -61,6 +63,7 @@ class ProgramRun:
     findings: tuple[Finding, ...]
     allocation_count: int
     stream_count: int = 0
+    launching_stream_count: int = 0
     default_launch_count: int = 0
     found: tuple[int, ...] = ()
     has_failed: bool = False
@@ -151,6 +154,7 @@ class ProgramRunner:
             tuple(findings),
             answer["allocations"],
             answer["used_streams"],
+            answer["launching_streams"],
             answer["default_launches"],
             tuple(answer["found"]),
             answer["failed"],

@@ -110,10 +110,10 @@ class _Program:
         dict
             "code", its exit code, negative for a signal; "output" and "errors", its output; "launches"; "allocations",
             the number of allocations that it did not free; "used_streams", the number of streams with operations, if
-            they were late; "default_launches", the number of launches in the legacy default stream; "found", the
-            indices of the results that were in device memory; "failed", whether an operation has failed as demanded;
-            "timeout"; "unsupported", why the system cannot confine it; "internal", the traceback of an error of
-            Lockstep.
+            they were late; "launching_streams", the number of streams with launches, and "default_launches", the number
+            of launches in the legacy default stream, which does not count as one of them; "found", the indices of the
+            results that were in device memory; "failed", whether an operation has failed as demanded; "timeout";
+            "unsupported", why the system cannot confine it; "internal", the traceback of an error of Lockstep.
         """
         with (
             tempfile.TemporaryFile(dir=self.unit.path.parent) as given,
@@ -130,7 +130,7 @@ class _Program:
             code, is_timeout = _wait_for(child)
             lines = _read(journal).splitlines()
             launches = [json.loads(line) for line in lines if line.endswith("}")]
-            allocations, used_streams, default_launches, has_failed = REPORT.unpack_from(shared, 0)
+            allocations, used_streams, launching_streams, default_launches, has_failed = REPORT.unpack_from(shared, 0)
             return {
                 "code": code,
                 "timeout": is_timeout,
@@ -143,6 +143,7 @@ class _Program:
                 },
                 "allocations": allocations,
                 "used_streams": used_streams,
+                "launching_streams": launching_streams,
                 "default_launches": default_launches,
                 "found": next((each["found"] for each in reversed(launches) if "found" in each), []),
                 "failed": bool(has_failed),

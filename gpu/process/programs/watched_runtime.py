@@ -18,9 +18,9 @@ from gpu.hosts.program.errors import RefusedRoutineError
 from gpu.hosts.program.graphs import LEGACY_STREAMS
 from gpu.hosts.program.runtime import ProgramUnit, Runtime
 
-REPORT = struct.Struct("<qqqq")
-"""Report in shared memory: allocations of device memory, streams with operations, launches in the
-legacy default stream, and whether an operation failed.
+REPORT = struct.Struct("<qqqqq")
+"""Report in shared memory: allocations of device memory, streams with operations, other streams than the legacy default
+stream with launches, launches in the legacy default stream, and whether an operation failed.
 """
 _FAILING_ROUTINES = {
     "allocation": ("malloc", "malloc_pitch", "malloc_mapped"),
@@ -73,6 +73,7 @@ class WatchedRuntime(Runtime):
         self._are_launches_withheld = case.get("launches_withheld", False)
         self._results = np.array(case.get("results", ()), np.float64)
         self._calls = self._default_launches = 0
+        self._launching_streams: set[int] = set()
         self._has_failed = False
         self.found = np.zeros(self._results.size, bool)
         journal.should_execute = self._should_execute
@@ -80,15 +81,19 @@ class WatchedRuntime(Runtime):
     def execute_routine(self, name: bytes, arguments: Any, count: int) -> int:
         result = super().execute_routine(name, arguments, count)
         streams = self.delayed.used_count if self.delayed is not None else 0
-        REPORT.pack_into(self._shared, 0, self.allocation_count, streams, self._default_launches, self._has_failed)
+        launches = (len(self._launching_streams), self._default_launches)
+        REPORT.pack_into(self._shared, 0, self.allocation_count, streams, *launches, self._has_failed)
         return result
 
     def report_internal_error(self, trace: str) -> None:
         self._on_internal_error(trace)
 
     def do_on_stream(self, stream: int, routine: int, *arguments: int) -> None:
-        if stream in LEGACY_STREAMS and ctypes.string_at(routine) == b"launch":
-            self._default_launches += 1
+        if ctypes.string_at(routine) == b"launch":
+            if stream in LEGACY_STREAMS:
+                self._default_launches += 1
+            else:
+                self._launching_streams.add(stream)
         super().do_on_stream(stream, routine, *arguments)
 
     def find_implementation(self, routine: str) -> Callable[..., int | None]:
