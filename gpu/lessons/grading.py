@@ -24,6 +24,7 @@ from gpu.lessons.program_grading import grade_program
 from gpu.lessons.questions.run_questions import DEFAULT_GPU, model_stage
 from gpu.lessons.scenes import MAX_LOOP_ITERATIONS, record_stage
 from gpu.lessons.stage import Stage
+from gpu.lessons.stage_arrays import FRACTIONS_KIND
 from gpu.lessons.task_texts import reference_solution
 from gpu.messages.judgments import RANDOM_KIND, CounterLimit, GradingCase, Judgment, WrongElement
 from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict, describe_mistakes
@@ -137,7 +138,9 @@ def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]
                 continue
             if kind == RANDOM_KIND:
                 yield GradingCase(n, kind, hidden)
-                yield GradingCase(n, kind, hidden + 1, trial=1 % trials)
+                # Only fractions lie between the integers next to a bound; most are in the larger inputs.
+                has_fractions = n > _THOROUGH_SIZE and FRACTIONS_KIND in task.kinds
+                yield GradingCase(n, FRACTIONS_KIND if has_fractions else kind, hidden + 1, trial=1 % trials)
             else:
                 yield GradingCase(n, kind, hidden, trial=(size_number + kind_number) % trials)
     yield from scheduled

@@ -14,8 +14,9 @@ from gpu.declaration.value_changes import make_equal, make_negative, sort_ascend
 from gpu.lessons.expressions import Array, evaluate_number
 from gpu.messages.judgments import RANDOM_KIND
 
+FRACTIONS_KIND = "fractions"
 INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "rising",
-               "negative", "alternating", "fractions", "precise", "tiny", "large", "close")  # fmt: skip
+               "negative", "alternating", FRACTIONS_KIND, "precise", "tiny", "large", "close")  # fmt: skip
 """Kinds of generated inputs: random, and special cases that reveal common mistakes.
 
 "fractions", "precise" and "tiny" differ from random only for floats, "large" and "close" only for arrays without a
