@@ -381,26 +381,8 @@ def patterns(walker):
     return list(walker.window.bench.patterns)
 
 
-def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
-    """Larger ones have more room, and themes have the same sizes of everything."""
-    window, seen = walker.window, {}
-    window.resize(*SIZES[0])
-    for pattern in patterns:
-        window.choose_pattern(pattern)
-        window.page.writer_search.card.close_card()  # another test may have left it over the view
-        for tab in range(window.page.tabs.count()):
-            window.page.tabs.setCurrentIndex(tab)
-            assert wait_until(
-                lambda: window.is_idle and (not window.page.stepping or window.page.step.is_up_to_date),
-                PATIENCE_S,
-            )
-            if found := find_clipped_when_settled(window):
-                seen[pattern, window.page.tabs.tabText(tab)] = found
-        window.page.tabs.setCurrentIndex(0)
-    assert not seen, "\n".join(f"{view}: {found}" for view, found in seen.items())
-
-
 def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
+    """Before all patterns have pages: a change of the text's size lays all of them out."""
     window, seen = walker.window, {}
     window.resize(*SIZES[0])
     walker.show_pattern("scan")
@@ -428,6 +410,25 @@ def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
     walker.click(compare.views.buttons["Curves"])
     walker.press(Key.Key_F2)
     assert not any(seen.values()), "\n".join(f"{view}: {found}" for view, found in seen.items() if found)
+
+
+def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
+    """Larger ones have more room, and themes have the same sizes of everything."""
+    window, seen = walker.window, {}
+    window.resize(*SIZES[0])
+    for pattern in patterns:
+        window.choose_pattern(pattern)
+        window.page.writer_search.card.close_card()  # another test may have left it over the view
+        for tab in range(window.page.tabs.count()):
+            window.page.tabs.setCurrentIndex(tab)
+            assert wait_until(
+                lambda: window.is_idle and (not window.page.stepping or window.page.step.is_up_to_date),
+                PATIENCE_S,
+            )
+            if found := find_clipped_when_settled(window):
+                seen[pattern, window.page.tabs.tabText(tab)] = found
+        window.page.tabs.setCurrentIndex(0)
+    assert not seen, "\n".join(f"{view}: {found}" for view, found in seen.items())
 
 
 def test_every_pattern_has_examples_whose_names_have_room(walker, patterns):
