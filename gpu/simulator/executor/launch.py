@@ -354,7 +354,10 @@ class SimulatedKernel:
         Returns the batch that ran to its end, and its number of blocks.
         """
         starved: tuple[RunningBatch, StarvationError] | None = None
+        fewest = 1
         for attempt in self._plan_attempts(order, launch, planned, len(remaining)):
+            if attempt.can_fail and attempt.blocks < fewest:
+                continue
             if starved is not None and not attempt.can_fail:
                 self._check_residency(*starved, len(remaining), launch.values)
                 self._check_capacity(*starved, len(remaining))
@@ -370,6 +373,8 @@ class SimulatedKernel:
                 break
             starved = batch, starvation
             self._needs_lanes |= starvation.needs_lanes
+            if starvation.needs_blocks and fewest == 1:
+                fewest = min(attempt.blocks + 1, len(remaining))
             self._fairness = attempt.fairness + 1
         return batch, attempt.blocks
 

@@ -457,7 +457,7 @@ def _watch_progress(
         monitor.leave_loop()
         return
     try:
-        is_waiting = monitor.iterate(1 if batch.scheduler is None else batch.scheduler.running_parts)
+        is_waiting = monitor.iterate(1 if batch.scheduler is None else batch.scheduler.running_parts, position)
     except StarvationError as error:
         error.position, error.lane = position, int(live.lanes[0])
         raise

@@ -1,5 +1,7 @@
 """Progress of a batch: detects that all of its running lanes wait in loops, and undoes what the batch has done.
 
+Lanes wait if memory does not change, or if each iteration restores it, as a loop does that takes and releases a lock.
+
 A GPU's warps, the lanes of a warp since Volta, and its resident blocks make progress independently. The executor runs
 them in an order that costs less; if lanes starve in it, the batch starts again in a fairer order.
 """
@@ -19,6 +21,10 @@ Array = npt.NDArray[Any]
 _IDLE_ITERATIONS = 64
 """Iterations of a waiting loop without any change of memory after which its lanes count as starving."""
 
+_CHECK_INTERVAL, _RESTORED_CHECKS = 16, 3
+"""Iterations of a loop between those that are checked for restoring memory, and the number of such iterations in
+succession after which lanes in lockstep count as starving."""
+
 _MAX_SAVED_BYTES = 1 << 28
 """The most bytes of old values that a batch keeps; one that writes more cannot start again."""
 
@@ -31,6 +37,8 @@ class StarvationError(Exception):
     lane = 0
     needs_lanes = False
     """Whether only a schedule of lanes helps."""
+    needs_blocks = False
+    """Whether the lanes probably wait for other blocks: each iteration restores the memory that it changes."""
 
 
 class ProgressMonitor:
@@ -52,6 +60,11 @@ class ProgressMonitor:
         self._idle_counts: dict[Hashable, int] = {}
         # The parts that have changed memory since their last iteration.
         self._writers: set[Hashable] = set()
+        # For each loop, its iterations in lockstep, and those in succession that were checked and restored memory.
+        self._iterations: dict[Hashable, int] = {}
+        self._restored: dict[Hashable, int] = {}
+        # The number of saved changes when an iteration began that is to be checked.
+        self._marks: dict[Hashable, int] = {}
         self.part: Hashable = None
         """The part of the batch that runs: a warp, a lane, or None for all lanes."""
         self.is_active = True
@@ -80,13 +93,15 @@ class ProgressMonitor:
             self._idle_counts.clear()
             self._writers.add(self.part)
 
-    def iterate(self, running_parts: int) -> bool:
+    def iterate(self, running_parts: int, loop: Hashable) -> bool:
         """Count an iteration of a loop that reads memory which other threads may change.
 
         Parameters
         ----------
         running_parts : int
             The number of parts that can run.
+        loop : hashable
+            Identifies the loop.
 
         Returns
         -------
@@ -96,10 +111,13 @@ class ProgressMonitor:
         Raises
         ------
         StarvationError
-            All parts that can run have executed many iterations without any change of memory.
+            All parts that can run have executed many iterations without any change of memory, or in lockstep,
+            without a change that lasts.
         """
         if not self.is_active:
             return False
+        if self.part is None:
+            self._check_restored_memory(loop)
         count = self._idle_counts.get(self.part, 0) + 1
         self._idle_counts[self.part] = count
         if (
@@ -112,6 +130,29 @@ class ProgressMonitor:
             self._writers.remove(self.part)
             return False
         return True
+
+    def _check_restored_memory(self, loop: Hashable) -> None:
+        """Raise StarvationError if several checked iterations have restored all global memory that they changed."""
+        count = self._iterations[loop] = self._iterations.get(loop, 0) + 1
+        if count % _CHECK_INTERVAL == 0:
+            self._marks[loop] = len(self._undo)
+        elif (start := self._marks.pop(loop, None)) is not None:
+            self._restored[loop] = self._restored.get(loop, 0) + 1 if self._has_restored(start) else 0
+            if self._restored[loop] >= _RESTORED_CHECKS:
+                starvation = StarvationError()
+                starvation.needs_blocks = True
+                raise starvation
+
+    def _has_restored(self, start: int) -> bool:
+        """Return whether memory was changed since a number of saved changes, and has its old values again."""
+        changes = self._undo[start:]
+        final = [(view, index, view[index].copy()) for view, index, _ in changes]
+        for view, index, old in reversed(changes):
+            view[index] = old
+        restored = bool(changes) and all(np.array_equal(view[index], now) for view, index, now in final)
+        for view, index, now in final:
+            view[index] = now
+        return restored
 
     @property
     def watches_syncs(self) -> bool:

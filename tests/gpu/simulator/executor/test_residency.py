@@ -45,6 +45,21 @@ EARLIER = """__global__ void k(int *ticket, volatile int *turn, int *out) {
     __threadfence();
     *turn = block + 1;
 }"""
+# Each iteration takes and releases a lock, so memory changes while a block waits for the next one.
+LOCKED = """__global__ void k(int *lock, int *turn, int *out) {
+    for (int waiting = 1; waiting;) {
+        while (threadIdx.x == 0 && atomicCAS(lock, 0, 1)) {}
+        __syncthreads();
+        __threadfence();
+        waiting = atomicAdd(turn, 0) != gridDim.x - 1 - blockIdx.x;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            if (!waiting) { out[blockIdx.x] = 6; atomicAdd(turn, 1); }
+            __threadfence();
+            atomicExch(lock, 0);
+        }
+    }
+}"""
 COOPERATIVE = """#include <cooperative_groups.h>
 __global__ void k(int *count, int *sense, int *out) {
     cooperative_groups::this_grid().sync();
@@ -59,7 +74,14 @@ def run(source: str, grid: int, block: int) -> Simulation:
 
 @pytest.mark.parametrize(
     ("source", "grid", "block"),
-    [(BARRIER, 264, 1024), (BARRIER, 1056, 33), (LANES, 2, 5), (EARLIER, 600, 1024), (COOPERATIVE, 264, 1024)],
+    [
+        (BARRIER, 264, 1024),
+        (BARRIER, 1056, 33),
+        (LANES, 2, 5),
+        (EARLIER, 600, 1024),
+        (LOCKED, 3, 33),
+        (COOPERATIVE, 264, 1024),
+    ],
 )
 def test_a_grid_that_the_gpu_holds_or_that_waits_for_earlier_blocks(source: str, grid: int, block: int) -> None:
     simulation = run(source, grid, block)
