@@ -22,8 +22,6 @@ _DEFAULT_STREAMS = (*LEGACY_STREAMS, 2)
 NON_BLOCKING = 1
 _RELAXED = 2
 _CAPTURING, _INVALIDATED = 1, 2
-_MEMORY_ROUTINES = ("malloc", "free")
-"""Routines that are not supported in graphs, because a graph would store their addresses."""
 _DEVICE_SYNCHRONIZING = ("malloc", "malloc_pitch", "malloc_mapped", "free", "free_host", "host_register")
 """Routines that synchronize with the device; refused during a capture unless its mode is relaxed."""
 _SYNCHRONIZING_ROUTINES = ("synchronize", "reset")
@@ -83,6 +81,7 @@ class ProgramGraphs:
     _non_blocking: set[int] = field(default_factory=set)
     _graphs: dict[int, Nodes] = field(default_factory=dict)
     _executables: dict[int, Nodes] = field(default_factory=dict)
+    _memory: dict[int, int] = field(default_factory=dict)
     _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(0x9000_0000, 0x10))
 
     # Streams
@@ -122,8 +121,12 @@ class ProgramGraphs:
             return False
         if capture.invalid:
             raise RefusedRoutineError(errors.CAPTURE_INVALIDATED)
-        if routine in _MEMORY_ROUTINES:
-            raise RefusedRoutineError(errors.NOT_SUPPORTED)
+        if routine == "malloc":
+            self.do_graph_allocate(*arguments)
+        elif routine == "free":
+            self.do_check_graph_memory(*arguments)
+        if routine in ("malloc", "free"):
+            routine, arguments = "nothing", ()
         ends = capture.ends[stream]
         node = self._add_node(capture.nodes, routine, arguments, ends)
         capture.ends[stream] = {node}
@@ -341,6 +344,26 @@ class ProgramGraphs:
             nodes = nodes[: room.value]
             (ctypes.c_longlong * len(nodes)).from_address(target)[:] = nodes
         room.value = len(nodes)
+
+    # Memory, which is allocated when its node is added, and kept: its address is the same in each launch
+
+    def do_graph_allocate(self, target: int, size: int) -> None:
+        """Allocate memory of a graph; write its address."""
+        self.bind_operation("malloc", (target, size))()
+        self._memory[access_host(ctypes.c_longlong, target).value] = size
+
+    def owns_memory(self, address: int) -> bool:
+        """Return whether an address is that of memory of a graph."""
+        return address in self._memory
+
+    def do_check_graph_memory(self, address: int) -> None:
+        """Refuse to free memory in a graph that is not of a graph."""
+        if address not in self._memory:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+
+    def do_graph_memory_bytes(self, device: int, target: int) -> None:
+        self.bind_operation("set_device", (device,))()
+        _write(target, sum(self._memory.values()))
 
     # Executable graphs
 

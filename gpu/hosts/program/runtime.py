@@ -279,6 +279,8 @@ class Runtime:
         result.value = address
 
     def do_free(self, address: int) -> None:
+        if self._graphs.owns_memory(address):
+            return
         if address and self._memories.pop(address, None) is None and not self._mapped.free(address):
             raise RefusedRoutineError(errors.INVALID_VALUE)
 

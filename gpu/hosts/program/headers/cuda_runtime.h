@@ -421,5 +421,5 @@ static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *gr
 }
 
 #include "host_textures.h"
-#include "host_graphs.h"
 #include "host_pools.h"
+#include "host_graphs.h"

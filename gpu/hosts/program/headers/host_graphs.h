@@ -110,3 +110,38 @@ static inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t fit, cudaGraph_t g
     *found = {error ? cudaGraphExecUpdateError : cudaGraphExecUpdateSuccess, nullptr, nullptr};
     return error;
 }
+static inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t fit, cudaGraph_t graph, cudaGraphNode_t *node,
+                                              cudaGraphExecUpdateResult *result) {
+    cudaGraphExecUpdateResultInfo found;
+    cudaError_t error = cudaGraphExecUpdate(fit, graph, &found);
+    if (node) *node = found.errorNode;
+    if (result) *result = found.result;
+    return error;
+}
+
+// Memory of graphs: allocated when the node is created, and kept, so that its address is the same in each launch.
+struct cudaMemAllocNodeParams {
+    cudaMemPoolProps poolProps;
+    const cudaMemAccessDesc *accessDescs;
+    size_t accessDescCount, bytesize;
+    void *dptr;
+};
+enum cudaGraphMemAttributeType {
+    cudaGraphMemAttrUsedMemCurrent,
+    cudaGraphMemAttrUsedMemHigh,
+    cudaGraphMemAttrReservedMemCurrent,
+    cudaGraphMemAttrReservedMemHigh
+};
+static inline cudaError_t cudaGraphAddMemAllocNode(LOCKSTEP_NODE, cudaMemAllocNodeParams *how) {
+    if (!how) return ::lockstep_host::ask("invalid_value");
+    cudaError_t error = ::lockstep_host::ask("graph_allocate", &how->dptr, how->bytesize);
+    return error ? error : ::lockstep_host::ask(LOCKSTEP_ADDED, "nothing");
+}
+static inline cudaError_t cudaGraphAddMemFreeNode(LOCKSTEP_NODE, void *pointer) {
+    cudaError_t error = ::lockstep_host::ask("check_graph_memory", pointer);
+    return error ? error : ::lockstep_host::ask(LOCKSTEP_ADDED, "nothing");
+}
+LOCKSTEP_ROUTINE(cudaDeviceGetGraphMemAttribute, (int device, cudaGraphMemAttributeType, void *bytes),
+                 "graph_memory_bytes", device, bytes)
+LOCKSTEP_ROUTINE(cudaDeviceSetGraphMemAttribute, (int device, cudaGraphMemAttributeType, void *), "set_device", device)
+LOCKSTEP_ROUTINE(cudaDeviceGraphMemTrim, (int device), "set_device", device)

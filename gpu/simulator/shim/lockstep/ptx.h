@@ -49,6 +49,10 @@ LOCKSTEP_PTX_SIGNED(s64, long long)
 LOCKSTEP_PTX_SIGNED(f32, float)
 LOCKSTEP_PTX_SIGNED(f64, double)
 
+LOCKSTEP_PTX(vabsdiff4_add_u32_u32_u32, unsigned int)(unsigned int a, unsigned int b, unsigned int c) {
+    return __vsadu4(a, b) + c;
+}
+
 // A shift by as many bits as there are, or more, leaves none, or those of the sign.
 #define LOCKSTEP_PTX_BITS(t, T, bits)                                                                                  \
     LOCKSTEP_PTX(and_##t, T)(T a, T b) { return a & b; }                                                               \

@@ -117,6 +117,53 @@ int main() {
     assert ended.stdout == "7 7 1\n20 2\n7 3, 4\ncudaErrorInvalidValue\n", ended.stderr
 
 
+def test_memory_of_graphs_keeps_its_address(program):
+    ended = program(
+        KERNELS
+        + """
+int main() {
+    int *captured, *own, out[4] = {}, by = 5;
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaMallocAsync(&captured, 16, stream));
+    CHECK(cudaMemsetAsync(captured, 0, 16, stream));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    cudaGraphNode_t allocated, added, freed;
+    cudaMemAllocNodeParams how = {};
+    how.bytesize = 16;
+    CHECK(cudaGraphAddMemAllocNode(&allocated, graph, nullptr, 0, &how));
+    void *arguments[] = {&captured, &by};
+    cudaKernelNodeParams kernel = {};
+    kernel.func = (void *)add, kernel.gridDim = dim3(1), kernel.blockDim = dim3(4), kernel.kernelParams = arguments;
+    cudaGraphNode_t nodes[2];
+    size_t count = 2;
+    CHECK(cudaGraphGetNodes(graph, nodes, &count));
+    CHECK(cudaGraphAddKernelNode(&added, graph, nodes, 2, &kernel));
+    CHECK(cudaGraphAddMemFreeNode(&freed, graph, &added, 1, how.dptr));
+    CHECK(cudaMalloc(&own, 16));
+    printf("%s ", cudaGetErrorName(cudaGraphAddMemFreeNode(&freed, graph, &added, 1, own)));
+    CHECK(cudaGraphInstantiate(&exec, graph, nullptr, nullptr, 0));
+    for (int i = 0; i < 2; i++) {
+        CHECK(cudaGraphLaunch(exec, stream));
+        CHECK(cudaMemcpyAsync(out, captured, 16, cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaFreeAsync(captured, stream));
+        CHECK(cudaStreamSynchronize(stream));
+    }
+    unsigned long long bytes;
+    CHECK(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &bytes));
+    CHECK(cudaDeviceGraphMemTrim(0));
+    cudaGraphExecUpdateResult result;
+    CHECK(cudaGraphExecUpdate(exec, graph, nullptr, &result));
+    printf("%d %llu %d\\n", out[3], bytes, result);
+}
+"""
+    )
+    assert ended.stdout == "cudaErrorInvalidValue 5 32 0\n", ended.stderr
+
+
 def test_what_no_capture_takes_is_refused_and_ends_it(program):
     ended = program(
         KERNELS
@@ -168,7 +215,7 @@ int main() {
         "Success Success 1",
         "StreamCaptureImplicit StreamCaptureInvalidated 0",
         "StreamCaptureImplicit StreamCaptureInvalidated 0",
-        "NotSupported Success 1",
+        "Success Success 1",
         "StreamCaptureIsolation StreamCaptureInvalidated 0",
         "CapturedEvent StreamCaptureInvalidated 0",
         "StreamCaptureUnmatched StreamCaptureInvalidated 0",

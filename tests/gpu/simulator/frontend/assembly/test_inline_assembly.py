@@ -97,6 +97,9 @@ INSTRUCTIONS: dict[str, Callable[[int, int, int], int]] = {
     "dp4a.u32.u32 %0, %1, %2, %3;": lambda a, b, c: (
         c + sum(x * y for x, y in zip(a.to_bytes(4, "little"), b.to_bytes(4, "little"), strict=True))
     ),
+    "vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;": lambda a, b, c: (
+        c + sum(abs(x - y) for x, y in zip(a.to_bytes(4, "little"), b.to_bytes(4, "little"), strict=True))
+    ),
     "add.cc.u32 %0, %1, %2; addc.u32 %0, %3, 0;": lambda a, b, c: c + (a + b >= WORD),
     "sub.cc.u32 %0, %1, %2; subc.cc.u32 %0, %3, 1; subc.u32 %0, 0, 0;": lambda a, b, c: -(c - 1 - (a < b) < 0),
     "mad.lo.cc.u32 %0, %1, %2, %3; madc.hi.u32 %0, %1, %2, 0;": lambda a, b, c: a * b + c >> 32,
