@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu.base.paths import DOCS, ROOT
-from tools.public_programs import cuda_samples, lowered_kernels
+from tools.public_programs import check_cost, cuda_samples, lowered_kernels
 from tools.public_programs.lowered_kernels import CheckedFile
 from tools.public_programs.recipes import read_hecbench_recipe
 
@@ -583,9 +583,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.cuda_samples is not None:
         return _check_cuda_samples(options.cuda_samples, options.kept, options.limit, deadline)
     found = _check_collections(options, deadline)
-    section = cuda_samples.get_section(PAGE.read_text("utf-8")) if PAGE.is_file() else ""
+    old = PAGE.read_text("utf-8") if PAGE.is_file() else ""
     page = format_page(found, datetime.date.today().isoformat())
-    PAGE.write_text(cuda_samples.replace_section(page, section), "utf-8")
+    for heading in (cuda_samples.HEADING, check_cost.HEADING):
+        page = cuda_samples.replace_section(page, cuda_samples.get_section(old, heading), heading)
+    PAGE.write_text(page, "utf-8")
     shares = [
         correct / max(total, 1) for correct, total in (_count_correct(found.rodinia), _count_correct(found.hecbench))
     ]

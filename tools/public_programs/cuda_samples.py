@@ -261,15 +261,15 @@ def _escape(reason: str, letters: int = 140) -> str:
     return re.sub(r"([<>|*`]|__)", lambda match: "".join(f"\\{letter}" for letter in match[0]), line)
 
 
-def get_section(page: str) -> str:
-    """Return the page's section of the samples, without other sections; "" if it has none."""
-    match = re.search(rf"^{re.escape(HEADING)}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+def get_section(page: str, heading: str = HEADING) -> str:
+    """Return the section of a page with this heading, without other sections; "" if it has none."""
+    match = re.search(rf"^{re.escape(heading)}\n.*?(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
     return match[0].rstrip("\n") + "\n" if match is not None else ""
 
 
-def replace_section(page: str, section: str) -> str:
-    """Return a page with this section of the samples at its end, and no other."""
-    old = get_section(page)
+def replace_section(page: str, section: str, heading: str = HEADING) -> str:
+    """Return a page with this section at its end, and no other with this heading."""
+    old = get_section(page, heading)
     start = page.find(old) if old else len(page)
     rest = (page[:start].rstrip("\n") + "\n\n" + page[start + len(old) :].lstrip("\n")).rstrip("\n") + "\n"
     return f"{rest}\n{section}" if section else rest

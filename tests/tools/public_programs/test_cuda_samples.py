@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests import needs
 from tools import program_check
-from tools.public_programs import cuda_samples
+from tools.public_programs import check_cost, cuda_samples
 from tools.public_programs.cuda_samples import SampleResult
 
 
@@ -76,6 +77,26 @@ def test_the_section_replaces_only_itself(tmp_path, monkeypatch, capsys):
     assert "- a library: `second`" in text
     assert program_check.main(["--cuda-samples", str(tmp_path), "--minutes", "0"]) == 0
     assert "2 more were not run within the time limit" in page.read_text()
+
+
+def test_the_cost_of_checks_is_measured_and_replaces_its_section_only(tmp_path, monkeypatch):
+    page = tmp_path / "programs.md"
+    page.write_text("# Title\n\n## Cost of checks\n\nold\n\n## Other\n\nrows\n")
+    monkeypatch.setattr(check_cost, "PAGE", page)
+    monkeypatch.setattr(check_cost, "PROGRAMS", ("add",))
+    folder = tmp_path / "src" / "add-cuda"
+    folder.mkdir(parents=True)
+    (folder / "Makefile").write_text("source = main.cu\nrun: main\n\t./main 7\n")
+    (folder / "main.cu").write_text("int main() { return 0; }\n")
+    assert check_cost.main([str(tmp_path)]) == 0
+    text = page.read_text()
+    assert text.startswith("# Title\n\n## Other\n\nrows\n\n## Cost of checks\n\n")
+    (row,) = re.findall(r"\| `add` \| (.*) \| (.*) \| (.*) \| (.*) \|", text)
+    first, second, checked, ratio = map(float, row)
+    assert first > second > 0
+    assert ratio == pytest.approx(checked / second, rel=0.2)
+    (folder / "main.cu").write_text("int main() { return 3; }\n")
+    assert check_cost.main([str(tmp_path)]) == 1
 
 
 def test_a_sample_that_is_slow_with_the_checkers_runs_fast(tmp_path, monkeypatch):
