@@ -26,23 +26,26 @@ _MIN_PARSE_SECONDS = 6.0
 
 _is_supervised = False
 _supervised_since = -math.inf
+_counts_clock = True
 
 
-def allow_termination(supervised_since: float = -math.inf) -> None:
+def allow_termination(supervised_since: float = -math.inf, *, counts_clock: bool = True) -> None:
     """Allow `limit_resources` to end this process, because a supervisor watches it and reports the reason.
 
     Parameters
     ----------
     supervised_since : float
         Time by `time.monotonic` at which the supervisor began to wait, for a process that answers only once.
+    counts_clock : bool
+        False if the process has no limits in wall-clock time, which depend on how busy the machine is.
     """
-    global _is_supervised, _supervised_since
-    _is_supervised, _supervised_since = True, supervised_since
+    global _is_supervised, _supervised_since, _counts_clock
+    _is_supervised, _supervised_since, _counts_clock = True, supervised_since, counts_clock
 
 
 def compute_wall_limit(seconds: float) -> float:
-    """Return the wall-clock limit for a CPU time limit, both in seconds."""
-    return max(MIN_WALL_SECONDS, 1.6 * seconds)
+    """Return the wall-clock limit for a CPU time limit, both in seconds; infinity if the clock does not count."""
+    return max(MIN_WALL_SECONDS, 1.6 * seconds) if _counts_clock else math.inf
 
 
 def compute_first_wall_limit(seconds: float, minimum: float = 3.0) -> float:
@@ -72,7 +75,9 @@ def limit_resources(seconds: float | None = CPU_SECONDS, memory: int = MEMORY_BY
         limits.enter_context(_memory_limit(memory))
         if seconds is not None and hasattr(signal, "setitimer"):
             limits.enter_context(_time_limit(signal.ITIMER_PROF, seconds))
-            limits.enter_context(_time_limit(signal.ITIMER_REAL, compute_first_wall_limit(seconds, _MIN_PARSE_SECONDS)))
+            wall = compute_first_wall_limit(seconds, _MIN_PARSE_SECONDS)
+            if wall < math.inf:
+                limits.enter_context(_time_limit(signal.ITIMER_REAL, wall))
         yield
 
 

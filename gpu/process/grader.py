@@ -10,7 +10,7 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Lock, Timer
+from threading import Event, Lock, Timer
 from typing import Any
 
 from gpu.base.child_processes import ONE_THREAD, end_process, signal_name, start_python
@@ -21,14 +21,15 @@ from gpu.process.temporary_files import own_temporary_folder
 
 MAX_PROCESSES = 2
 _TIME_LIMIT_S = 90.0
-"""Seconds of wall time after which a submission's process is killed: three times its CPU time limit."""
+"""Seconds of wall time after which a submission's process is killed: three times its CPU time limit.
+
+The submission is then not graded, as a process that has not reached its CPU time limit may lack a core."""
 
 _ENDING_REASONS = {
     "SIGPROF": "Parsing the text, or a launch, exceeds the limit of CPU time: it does not end, or expands without end.",
-    "SIGALRM": "Parsing the text exceeds the time limit: it does not end, or expands without end.",
     "SIGXCPU": "It exceeds the limit of 30 seconds of CPU time.",
     "SIGSEGV": "Clang crashed while parsing the text: it is nested too deep, or too long.",
-    "SIGKILL": "It was killed: it exceeds the limit of 30 seconds or of 1 GB of memory.",
+    "SIGKILL": "It was killed: it exceeds the limit of 30 seconds of CPU time or of 1 GB of memory.",
 }
 
 
@@ -126,7 +127,13 @@ class _Grader:
                 return 0, {}
             process = start_python("-m", "gpu.process.submission", environment=ONE_THREAD, own_session=True)
             self._processes.add(process)
-        timer = Timer(_TIME_LIMIT_S, end_process, (process,))
+        is_late = Event()
+
+        def end_late_process() -> None:
+            is_late.set()
+            end_process(process)
+
+        timer = Timer(_TIME_LIMIT_S, end_late_process)
         timer.start()
         with process:
             assert process.stdin is not None
@@ -146,6 +153,8 @@ class _Grader:
             answer: dict[str, Any] = json.loads(output)
         except ValueError:
             answer = {}
+        if is_late.is_set() and not answer:
+            answer = {"failure": f"it did not end within {_TIME_LIMIT_S:g} s, as it waits or this machine is busy"}
         return process.returncode, answer
 
 
@@ -156,7 +165,7 @@ def _read_answer(name: str, code: int, answer: dict[str, Any]) -> GradedSubmissi
     if "memory" in answer:
         return _reject_submission(name, "needs too much memory", "It exceeds the limit of 1 GB of memory.")
     ended = signal_name(code)
-    if "judgment" not in answer and ended in _ENDING_REASONS:
+    if not answer and ended in _ENDING_REASONS:
         return _reject_submission(name, "was ended", _ENDING_REASONS[ended])
     if "judgment" not in answer:
         reason = answer.get("failure", f"its process ended without an answer ({ended or code})")

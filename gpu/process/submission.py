@@ -107,7 +107,7 @@ def _restrict_process(scratch: str) -> None:
     system_paths = [Path(path) for path in system_folders]
     lockstep_paths = [ROOT / "gpu", ASSETS / "gpus"]
     restrict_file_access([*system_paths, *find_python_folders(), *lockstep_paths], [Path(scratch), Path("/dev/null")])
-    resource_limits.allow_termination()
+    resource_limits.allow_termination(counts_clock=False)
     resource_limits.lower_limit("RLIMIT_CPU", CPU_LIMIT_S, CPU_LIMIT_S + 1)
 
 

@@ -20,8 +20,8 @@ def compute():
 """
 
 
-def run(text: str, *, watched: bool = True) -> subprocess.CompletedProcess[str]:
-    watch = "resource_limits.allow_termination()\n" if watched else ""
+def run(text: str, *, watched: bool = True, options: str = "") -> subprocess.CompletedProcess[str]:
+    watch = f"resource_limits.allow_termination({options})\n" if watched else ""
     return subprocess.run(
         [sys.executable, "-c", START + watch + text], cwd=ROOT, capture_output=True, text=True, timeout=100
     )
@@ -36,6 +36,12 @@ def test_computing_ends_when_its_time_is_up():
 
 def test_waiting_ends_too():
     assert run("with resource_limits.limit_resources(0.05): time.sleep(90)").returncode == -signal.SIGALRM
+
+
+def test_only_computing_counts_where_nobody_waits():
+    text = "with resource_limits.limit_resources(0.1): time.sleep(0.6); "
+    assert run(text, options="counts_clock=False").returncode == 0
+    assert run(f"{text} compute()", options="counts_clock=False").returncode == -signal.SIGPROF
 
 
 def test_a_bound_within_another_does_not_loosen_it():

@@ -13,6 +13,7 @@ import pytest
 
 from gpu.base.errors import InputError
 from gpu.cli import main as cli
+from gpu.process import grader
 from gpu.process.grader import grade_submissions
 from gpu.process.submission_files import find_submissions
 from tests.gpu.cli.no_desktop import NO_WINDOW
@@ -71,6 +72,14 @@ def test_a_class_is_graded_and_reported(folder: Path, capsys: pytest.CaptureFixt
         (name, name in ("a-good.cu", "f-flood.cu")) for name in SAID
     ]
     assert table.read_text("utf-8").count("\n") == len(SAID) + 1
+
+
+def test_a_submission_is_not_wrong_because_the_machine_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_lesson(tmp_path, TASK)
+    monkeypatch.setattr(grader, "_TIME_LIMIT_S", 0.01)
+    (found,) = grader.grade_submissions(tmp_path, "add", [tmp_path / "add.cu"])
+    assert not found.graded
+    assert "0.01 s" in found.sentences[1]
 
 
 def test_a_process_that_judges_opens_no_file_of_others(tmp_path: Path) -> None:
