@@ -12,7 +12,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from gpu.base.child_processes import ONE_THREAD, end_process, keep_user_packages, signal_name, start_python
+from gpu.base.child_processes import (
+    ONE_THREAD,
+    end_process,
+    keep_user_packages,
+    kill_group,
+    signal_name,
+    start_python,
+)
 from gpu.base.errors import CompileError, InputError, SourcePosition
 from gpu.base.findings import Finding
 from gpu.base.paths import ROOT
@@ -181,6 +188,7 @@ class ProgramRunner:
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
+        kill_group(self._process.pid)  # also a run whose server was killed
         end_process(self._process, grace_s=1)
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -21,9 +21,9 @@ _MEMORY_BYTES = 1 << 30
 _CLONE_THREAD = 0x00010000
 _CLONE3 = 435
 _CALLS = {
-    # clone, then: fork, vfork, execve, execveat, ptrace, kill, process_vm_readv, process_vm_writev
-    "x86_64": (56, (57, 58, 59, 322, 101, 62, 310, 311)),
-    "aarch64": (220, (221, 281, 117, 129, 270, 271)),
+    # clone, then: fork, vfork, execve, execveat, ptrace, kill, process_vm_readv, process_vm_writev, setpgid, setsid
+    "x86_64": (56, (57, 58, 59, 322, 101, 62, 310, 311, 109, 112)),
+    "aarch64": (220, (221, 281, 117, 129, 270, 271, 154, 157)),
 }
 
 
@@ -56,7 +56,7 @@ def confine_process(readable: Path) -> str:
 
 
 def _forbid_processes() -> bool:
-    """Refuse the system calls that start, signal or inspect processes; `clone` remains for threads.
+    """Refuse the calls that start, signal or inspect processes, or leave their group; `clone` remains for threads.
 
     The process must have given up new privileges.
     """

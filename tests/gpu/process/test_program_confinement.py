@@ -20,6 +20,7 @@ from gpu.lessons.program_runner import ProgramRunner
 from gpu.process.file_access import is_supported
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
+from tests.gpu.process.host_listener import is_alive, wait_until
 
 pytestmark = [needs.cplusplus, needs.needs(is_supported(), "Landlock: run the tests on Linux 5.13 or newer")]
 
@@ -63,6 +64,8 @@ int main() {
     tell("packet", socket(AF_PACKET, SOCK_RAW, 0));
     tell("signal", kill(getppid(), SIGTERM));
     tell("group", kill(0, SIGTERM));
+    tell("new-session", setsid());
+    tell("new-group", setpgid(0, 0));
     tell("trace", ptrace(PTRACE_ATTACH, getppid(), 0, 0));
     char byte;
     iovec own = {&byte, 1}, other = {(void *)&tell, 1};
@@ -102,7 +105,7 @@ def test_a_program_reaches_no_file_process_or_network(probe: ProgramRunner, tmp_
     assert found.pop("clone3") == "ENOSYS"
     assert "descriptor" not in found
     assert set(found.values()) <= {"EACCES", "EPERM"}, found
-    assert len(found) == 18
+    assert len(found) == 20
     assert [*tmp_path.iterdir()] == [secret]
 
 
@@ -170,6 +173,28 @@ def test_an_error_of_lockstep_within_a_call_is_no_result_of_the_program() -> Non
     text = "int main() { int *a; return cudaMalloc(&a, 4) != 0; }"
     with ProgramRunner("good.cu", text) as runner, pytest.raises(RuntimeError, match="unhashable"):
         runner.run("", failing=(["unhashable"], 1))
+
+
+_GRADER = """
+from gpu.lessons.program_runner import ProgramRunner
+with ProgramRunner("sleeping.cu", "#include <unistd.h>\\nint main() { setsid(); for (;;) pause(); }") as runner:
+    print(runner._process.pid, flush=True)
+    runner.run("")
+"""
+
+
+def test_a_running_program_ends_when_the_grader_is_killed() -> None:
+    grader = start_python("-c", _GRADER)
+    assert grader.stdout is not None
+    server = int(grader.stdout.readline())
+    children = Path(f"/proc/{server}/task/{server}/children")
+    assert wait_until(lambda: children.read_text().strip() != "")
+    program = int(children.read_text())
+    status = Path(f"/proc/{program}/status")
+    assert wait_until(lambda: "Seccomp:\t2" in status.read_text() and "State:\tS" in status.read_text())
+    grader.kill()
+    grader.communicate()
+    assert wait_until(lambda: not is_alive(server) and not is_alive(program), 5)
 
 
 _OTHER_PLACE = """
