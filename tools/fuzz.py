@@ -3,7 +3,8 @@
 An area is a module in tests/attacks with `attack(random, folder)`, which generates one hostile input in an empty
 folder, passes it to the code under attack, and raises unless that succeeds or refuses the input in one sentence. A seed
 determines all inputs of an area, whichever of them run. Batches run in processes with limits, two at a time (`--jobs`).
-Failures are kept in a folder with the reason, and the results of a complete run are written to docs/reliability.md.
+The limit of a run counts computing time, so that a busy machine tests as many inputs as an idle one. Failures are kept
+in a folder with the reason, and the results of a complete run are written to docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import traceback
 import warnings
 import zlib
@@ -51,7 +51,12 @@ PASSED, TRACEBACK, HANG, MEMORY, CRASHED = "passed", "tracebacks", "hangs", "too
 OUTCOMES = (PASSED, TRACEBACK, HANG, MEMORY, CRASHED)
 
 _HEADING = "## Fuzzing"
-_BATCH, _BATCH_S = 500, 20.0
+_BATCH, _BATCH_S = 500, 10.0
+"""The most attacks of a batch, and the computing time in seconds after which it starts no other one."""
+
+_AREA_SHARE = 0.1
+"""The largest part of a run's inputs that one area generates, so that fast areas leave time to slow ones."""
+
 _GRACE_PERIOD_S = 20.0
 DEFAULT_JOBS = 2
 """Default number of simultaneous batches."""
@@ -116,14 +121,13 @@ def run_attacks(batch: Batch, output: IO[str]) -> None:
     attack = load_attack(batch.area, batch.package)
     _limit_memory()
     warnings.simplefilter("error")  # a user would see them, so they count as failures
-    end = time.monotonic() + _BATCH_S
     for number in range(batch.first, batch.first + batch.count):
         output.write(f"{number}\n")
         output.flush()
         outcome = _run_attack(attack, batch, number)
         output.write(f"{number} {outcome}\n")
         output.flush()
-        if time.monotonic() > end:
+        if sum(os.times()[:4]) > _BATCH_S:
             return
 
 
@@ -171,7 +175,7 @@ def _limit_memory() -> None:
 
 @dataclass
 class Tally:
-    """Outcomes of the attacks of one area."""
+    """Outcomes of the attacks of one area, and their computing time in seconds."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
@@ -187,7 +191,7 @@ class Tally:
         return self.outcomes[PASSED] == self.attack_count
 
 
-def run_batch(batch: Batch) -> Counter[str]:
+def run_batch(batch: Batch) -> Tally:
     """Run a batch in a separate process; return the outcomes, also of an attack that killed or blocked the process."""
     counts: Counter[str] = Counter()
     arguments = [batch.area, batch.package, batch.seed, batch.first, batch.count, batch.failures_folder, batch.limit_s]
@@ -214,7 +218,8 @@ def run_batch(batch: Batch) -> Counter[str]:
             counts[outcome] += 1
             number = ""
     process.stdout.close()
-    code = process.wait()
+    _, status, usage = os.wait4(process.pid, 0)
+    code = process.returncode = os.waitstatus_to_exitcode(status)
     watch.cancel()
     kill_group(process.pid)  # processes that an attack left running
     if number:
@@ -223,7 +228,7 @@ def run_batch(batch: Batch) -> Counter[str]:
         (batch.failure_folder(int(number)) / "why.txt").write_text(reason, "utf-8")
     elif code:
         raise SystemExit(f"Cannot run the attacks of {batch.area}: their process ended with {code}.")
-    return counts
+    return Tally(counts, usage.ru_utime + usage.ru_stime)
 
 
 def attack_areas(
@@ -236,7 +241,7 @@ def attack_areas(
     package: str = ATTACKS,
     jobs: int = DEFAULT_JOBS,
 ) -> dict[str, Tally]:
-    """Attack every area for the same time, until a number of inputs or the time limit is reached.
+    """Attack every area for the same computing time, until a number of inputs or the time limit is reached.
 
     Parameters
     ----------
@@ -244,9 +249,9 @@ def attack_areas(
         Names of the areas.
     seed : int
     inputs : int
-        No batch starts after this number of inputs.
+        No batch starts after this number of inputs, or of an area after its share of them.
     seconds : float
-        Time limit.
+        Limit of the computing time of each job.
     failures_folder : Path
         Folder for failures.
     package : str
@@ -256,24 +261,31 @@ def attack_areas(
     """
     tallies = {area: Tally() for area in chosen}
     next_numbers, running = dict.fromkeys(chosen, 0), dict.fromkeys(chosen, 0)
+    share = max(inputs * _AREA_SHARE, inputs / len(chosen))
     lock = threading.Lock()
-    end = time.monotonic() + seconds
+
+    def choose_area() -> str | None:
+        open_areas = [area for area in chosen if tallies[area].attack_count < share]
+        started_s = sum(tally.seconds for tally in tallies.values()) + sum(running.values()) * _BATCH_S
+        done = sum(tally.attack_count for tally in tallies.values())
+        if not open_areas or started_s >= jobs * seconds or done >= inputs:
+            return None
+        return min(open_areas, key=lambda each: tallies[each].seconds + running[each] * _BATCH_S)
 
     def work() -> None:
-        while time.monotonic() < end:
+        while True:
             with lock:
-                if sum(tally.attack_count for tally in tallies.values()) >= inputs:
+                area = choose_area()
+                if area is None:
                     return
-                area = min(chosen, key=lambda each: tallies[each].seconds + running[each] * _BATCH_S)
                 running[area] += 1
                 first, next_numbers[area] = next_numbers[area], next_numbers[area] + _BATCH
-            started = time.monotonic()
-            counts = run_batch(Batch(area, package, seed, first, min(_BATCH, inputs), failures_folder))
+            tally = run_batch(Batch(area, package, seed, first, min(_BATCH, inputs), failures_folder))
             with lock:
-                tallies[area].outcomes.update(counts)
-                tallies[area].seconds += time.monotonic() - started
+                tallies[area].outcomes.update(tally.outcomes)
+                tallies[area].seconds += tally.seconds
                 running[area] -= 1
-                print(f"{area}: {dict(counts)}", flush=True)
+                print(f"{area}: {dict(tally.outcomes)} in {tally.seconds:.1f} s", flush=True)
 
     with ThreadPoolExecutor(jobs) as pool:
         for future in [pool.submit(work) for _ in range(jobs)]:
@@ -332,7 +344,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="make fuzz", description="Fuzzes everything that reads; set ARGS for options."
     )
-    parser.add_argument("--minutes", type=float, default=10.0, help="time limit (default: 10)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="limit of each job's computing time (default: 10)")
     parser.add_argument(
         "--inputs", type=int, default=50_000, help="number of inputs after which no batch starts (default: 50000)"
     )
@@ -347,15 +359,14 @@ def main() -> int:
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
     kept = options.kept or Path(tempfile.mkdtemp(prefix="lockstep-fuzz-"))
-    started = time.monotonic()
     chosen = options.area or list_areas()
     tallies = attack_areas(chosen, seed, options.inputs, 60 * options.minutes, kept, jobs=options.jobs)
-    elapsed_s = time.monotonic() - started
+    used_s = sum(tally.seconds for tally in tallies.values())
     print(format_table(tallies))
     if not options.area:
         from gpu.devices.processor import count_cores, processor_name
 
-        method = f"Seed {seed}, {elapsed_s:.0f} s, {options.jobs} processes at a time."
+        method = f"Seed {seed}, {used_s:.0f} s of computing, {options.jobs} processes at a time."
         write_page(PAGE, f"{processor_name()}, {count_cores()} cores", method, tallies)
     if all(tally.passed for tally in tallies.values()):
         with contextlib.suppress(OSError):

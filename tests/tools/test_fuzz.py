@@ -42,7 +42,7 @@ def test_what_came_of_an_attack_is_told(tmp_path, area, outcome):
     if area == "greedy" and sys.platform != "linux":
         needs.skip(needs.LINUX)
     count = 150 if area == "broken" else 3
-    found = fuzz.run_batch(attack_area(tmp_path, area, count))
+    found = fuzz.run_batch(attack_area(tmp_path, area, count)).outcomes
     assert found.total() == count
     assert found[outcome] == count or (area == "broken" and 0 < found[outcome] < count)
     assert set(found) <= {outcome, PASSED}
@@ -55,7 +55,7 @@ def test_what_came_of_an_attack_is_told(tmp_path, area, outcome):
 
 @unix
 def test_a_crash_ends_a_batch_and_its_input_is_kept(tmp_path):
-    found = fuzz.run_batch(attack_area(tmp_path, "crashing", 50))
+    found = fuzz.run_batch(attack_area(tmp_path, "crashing", 50)).outcomes
     assert found[CRASHED] == 1
     assert found[PASSED] == found.total() - 1 < 49
     (kept,) = tmp_path.iterdir()
@@ -66,7 +66,7 @@ def test_a_crash_ends_a_batch_and_its_input_is_kept(tmp_path):
 @unix
 def test_what_hears_no_alarm_is_ended_from_outside(tmp_path, monkeypatch):
     monkeypatch.setattr(fuzz, "_GRACE_PERIOD_S", 3.0)
-    assert fuzz.run_batch(attack_area(tmp_path, "deaf")) == {HANG: 1}
+    assert fuzz.run_batch(attack_area(tmp_path, "deaf")).outcomes == {HANG: 1}
 
 
 @unix
@@ -75,6 +75,16 @@ def test_areas_are_attacked_until_there_were_enough(tmp_path, monkeypatch):
     tallies = fuzz.attack_areas(["sound"], 3, 12, 60, tmp_path, package=HOSTILE)
     assert 12 <= tallies["sound"].attack_count <= 25
     assert tallies["sound"].passed
+
+
+def test_the_limit_counts_computing_time_and_no_area_takes_all_inputs(tmp_path, monkeypatch):
+    counts, seconds = {"fast": 50, "slow": 1, "idle": 10}, {"fast": 1.0, "slow": 10.0, "idle": 0.0}
+    monkeypatch.setattr(fuzz, "run_batch", lambda b: Tally(Counter({PASSED: counts[b.area]}), seconds[b.area]))
+    tallies = fuzz.attack_areas(list(counts), 3, 1000, 35, tmp_path, jobs=1)
+    found = {area: tally.attack_count for area, tally in tallies.items()}
+    assert found["idle"] == 340, "a third of the inputs, although it takes no computing time"
+    assert found["fast"] == 350
+    assert found["slow"] == 3, "ten seconds each: 37 with those of the fast area are over the limit"
 
 
 def test_an_attack_is_the_same_each_time():
