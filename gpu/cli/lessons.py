@@ -51,11 +51,14 @@ def _list_lessons(options: argparse.Namespace) -> int:
 
 
 def _check_lessons(options: argparse.Namespace) -> int:
-    from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons
+    from gpu.lessons.lesson_reader import LIBRARY, read_lessons
     from gpu.lessons.validation import find_faults, find_warnings
 
-    count = 0
-    for lesson in read_all_lessons(Path(options.folder) if options.folder else LIBRARY):
+    lessons, errors = read_lessons(Path(options.folder) if options.folder else LIBRARY)
+    for error in errors:
+        print(f"{error.message} {error.advice}".strip())
+    count = len(errors)
+    for lesson in lessons:
         lesson_faults = [*find_faults(lesson)]
         for fault in lesson_faults:
             print(fault)

@@ -27,6 +27,23 @@ MAX_ELEMENTS = 1 << 22
 
 _MAX_LENGTH = 500
 
+
+class ExpressionError(InputError):
+    """Error in an expression of a lesson.
+
+    Parameters
+    ----------
+    expression : str
+        The complete expression.
+    reason : str
+        What is wrong with it.
+    """
+
+    def __init__(self, expression: str, reason: str) -> None:
+        super().__init__(reason)
+        self.expression = expression
+
+
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -156,42 +173,44 @@ def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
 
     Raises
     ------
-    InputError
+    ExpressionError
         If it is not an expression, or uses something that is not allowed.
     """
     if not isinstance(text, str):
         return text
     if len(text) > _MAX_LENGTH:
-        raise InputError(f"An expression can have at most {_MAX_LENGTH} characters, not {len(text)}.")
+        raise ExpressionError(text, f"An expression can have at most {_MAX_LENGTH} characters, not {len(text)}.")
     try:
         with warnings.catch_warnings(action="ignore"):  # Python's syntax warnings
             tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise InputError(f"{text!r} is not a valid expression.") from None
+        raise ExpressionError(text, f"{text!r} is not a valid expression.") from None
     try:
         with np.errstate(all="ignore"):
             return _evaluate_node(tree.body, names, text)
+    except InputError as error:
+        raise ExpressionError(text, error.message) from None
     except (ArithmeticError, ValueError, TypeError, IndexError, MemoryError) as error:
-        raise InputError(f"{text!r} cannot be computed: {format_path(str(error))}.") from None
+        raise ExpressionError(text, f"{text!r} cannot be computed: {format_path(str(error))}.") from None
 
 
 def evaluate_number(text: str | int | float, names: Mapping[str, Value]) -> float:
-    """Evaluate an expression to a finite number; raise InputError for any other value."""
+    """Evaluate an expression to a finite number; raise ExpressionError for any other value."""
     value = evaluate(text, names)
     try:
         number = math.nan if np.ndim(value) else float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"{text!r} must be a finite number, not {format_path(str(value))}.")
+        raise ExpressionError(str(text), f"{text!r} must be a finite number, not {format_path(str(value))}.")
     return number
 
 
 def evaluate_integer(text: str | int | float, names: Mapping[str, Value]) -> int:
-    """Evaluate an expression to an integer; raise InputError for any other value."""
+    """Evaluate an expression to an integer; raise ExpressionError for any other value."""
     number = evaluate_number(text, names)
     if not number.is_integer():
-        raise InputError(f"{text!r} must be an integer, not {number}.")
+        raise ExpressionError(str(text), f"{text!r} must be an integer, not {number}.")
     return int(number)
 
 

@@ -65,10 +65,31 @@ def find_lesson_folders(folder: Path = LIBRARY) -> tuple[Path, ...]:
 
 def read_all_lessons(folder: Path = LIBRARY) -> tuple[Lesson, ...]:
     """Return the lessons in a folder in order; raise InputError as `read_lesson`, and if there are none."""
+    lessons, errors = read_lessons(folder)
+    if errors:
+        raise errors[0]
+    return lessons
+
+
+def read_lessons(folder: Path) -> tuple[tuple[Lesson, ...], tuple[InputError, ...]]:
+    """Return the readable lessons in a folder, in order, and the errors of the others.
+
+    Raises
+    ------
+    InputError
+        If the folder contains no lesson.
+    """
     folders = find_lesson_folders(folder)
     if not folders:
         raise InputError(f"There is no lesson in {folder}: each lesson is a folder with a {LESSON_FILE}.")
-    return tuple(sorted(map(read_lesson, folders), key=lambda lesson: (lesson.order, lesson.name)))
+    lessons: list[Lesson] = []
+    errors: list[InputError] = []
+    for each in folders:
+        try:
+            lessons.append(read_lesson(each))
+        except InputError as error:
+            errors.append(error)
+    return tuple(sorted(lessons, key=lambda lesson: (lesson.order, lesson.name))), tuple(errors)
 
 
 def read_lesson(folder: Path) -> Lesson:
@@ -203,7 +224,7 @@ class _LessonReader:
         else:
             arguments = dict(_read_table(block, values, "arguments"))
             for key, text in arguments.items():
-                if isinstance(text, str) and (array := StageArray.parse(text)) is not None:
+                if isinstance(text, str) and (array := _parse_array(block, key, text)) is not None:
                     arrays[key] = array
                     arguments[key] = key
             if values.get("program") is True:
@@ -252,7 +273,7 @@ class _LessonReader:
         )
 
     def _read_array(self, block: _TomlBlock, name: str, text: Any) -> StageArray:
-        array = StageArray.parse(text) if isinstance(text, str) else None
+        array = _parse_array(block, name, text) if isinstance(text, str) else None
         if array is None:
             raise block.error(
                 f'{format_value(text)} is not an array: write "in SIZE", "out SIZE" or "inout SIZE".', name
@@ -463,6 +484,13 @@ def _read_tables(block: _TomlBlock, values: Mapping[str, Any], key: str) -> list
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise block.error(f"{key} must be a list of tables.", key)
     return value
+
+
+def _parse_array(block: _TomlBlock, key: str, text: str) -> StageArray | None:
+    try:
+        return StageArray.parse(text)
+    except InputError as error:
+        raise block.error(error.message, key) from None
 
 
 def _read_expression(block: _TomlBlock, value: Any, key: str) -> Any:

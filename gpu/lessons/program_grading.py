@@ -174,7 +174,7 @@ class _ProgramGrader:
 
     def _format_input(self, before: Mapping[str, Array], case: GradingCase) -> str:
         """Return the text of standard input: the arguments in order, one per line."""
-        names = self._stage.evaluate_names(case.n, case.trial)
+        names = {**self._stage.evaluate_names(case.n, case.trial), **before}
         lines = []
         for argument in self._program.arguments:
             if argument not in self._stage.arrays:

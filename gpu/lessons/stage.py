@@ -194,7 +194,7 @@ class Stage:
 
     def _is_free(self, name: str) -> bool:
         """Return whether an array's values are generated without a declared range."""
-        return name in self.arrays and not (self.arrays[name].low or self.arrays[name].fill)
+        return name in self.arrays and self.arrays[name].is_free
 
     def compute_expected(self, before: Mapping[str, Array], case: GradingCase) -> dict[str, Array]:
         """Return the expected contents of arrays, computed from the initial ones; empty without expectations."""
@@ -235,7 +235,7 @@ class Stage:
                     f"{launch.kernel} takes {len(parameters)} arguments, but the lesson has {len(launch.arguments)}."
                 )
             arguments = [
-                _evaluate_argument(argument, type, buffers, names)
+                _evaluate_argument(argument, type, buffers, {**names, **before})
                 for argument, (_, type) in zip(launch.arguments, parameters, strict=True)
             ]
             grid, block = (_evaluate_extents(extent, names) for extent in (launch.grid, launch.block))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,9 @@ _CLOSE = 200
 """Difference of the largest and the smallest integer of the kind "close"."""
 LARGE_KINDS = ("large", "close")
 
+PERMUTATION, OFFSETS = "permutation", "offsets"
 _ARRAY = re.compile(r"(?P<use>inout|in|out)\s+(?P<size>[^=]+?)(?:\s+of\s+(?P<low>[^.]+?)\.\.(?P<high>[^=]+?))?"
-                    r"(?:(?P<sorted>\s+sorted)|\s*=\s*(?P<fill>.+))?")  # fmt: skip
+                    rf"(?:\s+(?P<order>sorted|{PERMUTATION}|{OFFSETS})|\s*=\s*(?P<fill>.+))?")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,9 @@ class StageArray:
         Range of generated values, as expressions; "" for the default.
     fill : str
         Initial content, as an expression; "" for random values, or for an uninitialized output.
-    is_sorted : bool
-        Whether generated values ascend.
+    order : {"", "sorted", "permutation", "offsets"}
+        "sorted": generated values ascend. "permutation": they are 0 to SIZE - 1, each once. "offsets": they are 0 and
+        then the sums of generated lengths, such as the offsets of the rows of a sparse matrix.
     """
 
     use: str
@@ -62,16 +64,32 @@ class StageArray:
     low: str = ""
     high: str = ""
     fill: str = ""
-    is_sorted: bool = False
+    order: str = ""
 
     @classmethod
     def parse(cls, text: str) -> StageArray | None:
-        """Parse "in n", "in n of 0..9 sorted", "out 1 = 0" or "inout n"; return None if the text is not an array."""
+        """Parse "in n", "in n of 0..9 sorted", "out 1 = 0" or "inout n"; return None if the text is not an array.
+
+        Raises
+        ------
+        InputError
+            If a permutation has a range, or offsets have none.
+        """
         match = _ARRAY.fullmatch(text.strip())
         if match is None:
             return None
         low, high, fill = (match[group] or "" for group in ("low", "high", "fill"))
-        return cls(match["use"], match["size"].strip(), low, high, fill, is_sorted=match["sorted"] is not None)
+        order = match["order"] or ""
+        if order == PERMUTATION and low:
+            raise InputError(f'{text!r} has a range, but a permutation has 0 to SIZE - 1: write "in SIZE permutation".')
+        if order == OFFSETS and not low:
+            raise InputError(f'{text!r} needs the lengths\' range: write "in SIZE of LOW..HIGH offsets".')
+        return cls(match["use"], match["size"].strip(), low, high, fill, order)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether values are generated without a declared range."""
+        return not (self.low or self.fill or self.order == PERMUTATION)
 
 
 def find_range(
@@ -93,7 +111,7 @@ def find_range(
     InputError
         If the array's type cannot store the integers of this range.
     """
-    if kind in LARGE_KINDS and dtype.kind in "iu" and not array.low:
+    if kind in LARGE_KINDS and dtype.kind in "iu" and array.is_free:
         limits = np.iinfo(dtype)
         most = min(int(limits.max), 2**53 - 1)
         if spare:
@@ -118,7 +136,20 @@ def generate_array(
     array: StageArray,
     dtype: np.dtype[Any],
 ) -> Array:
-    """Generate an array's values; see `INPUT_KINDS`."""
+    """Generate an array's values; see `INPUT_KINDS`.
+
+    Raises
+    ------
+    InputError
+        If a permutation or offsets do not fit in the array's type, or offsets descend.
+    """
+    if array.order == PERMUTATION:
+        _check_order(array, 0.0, size - 1.0, dtype)
+        return _generate_permutation(generator, size, kind).astype(dtype)
+    if array.order == OFFSETS:
+        _check_order(array, low, high * (size - 1), dtype)
+        lengths = generate_array(generator, max(size - 1, 0), low, high, kind, replace(array, order=""), np.dtype("i8"))
+        return np.concatenate([[0], np.cumsum(lengths)])[:size].astype(dtype)
     # Sums of integers are exact in float32 in any order.
     values = generator.integers(int(np.ceil(low)), int(high), size, endpoint=True).astype(np.float64)
     match kind:
@@ -149,9 +180,30 @@ def generate_array(
         values *= _FLOAT_SCALE
     if dtype.kind == "f" and kind == "tiny" and low <= 0.0 <= high:
         values /= _FLOAT_SCALE
-    if array.is_sorted:
+    if array.order == "sorted":
         values = sort_ascending(values)
     return values.astype(dtype)
+
+
+def _generate_permutation(generator: np.random.Generator, size: int, kind: str) -> Array:
+    match kind:
+        case "rising":
+            return np.arange(size)
+        case "falling":
+            return np.arange(size)[::-1]
+    return generator.permutation(size)
+
+
+def _check_order(array: StageArray, low: float, last: float, dtype: np.dtype[Any]) -> None:
+    """Raise InputError if offsets descend, or the last element of an order does not fit in the array's type."""
+    if low < 0:
+        raise InputError(f"Offsets have lengths from {low:g}: write LOW..HIGH with a LOW of at least 0.")
+    limit = np.iinfo(dtype).max if dtype.kind in "iu" else 2**24
+    if last > limit:
+        verb = "need" if array.order == OFFSETS else "needs"
+        raise InputError(
+            f"An array of {dtype.name} holds integers up to {limit}, but its {array.order} {verb} {last:.0f}."
+        )
 
 
 def _check_range(name: str, low: float, high: float, dtype: np.dtype[Any]) -> None:

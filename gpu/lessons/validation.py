@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpu.base.errors import InputError, LockstepError
-from gpu.lessons.expressions import evaluate_number
+from gpu.files.text import read_text
+from gpu.lessons.expressions import ExpressionError, evaluate_number
 from gpu.lessons.grading import grade_submission
 from gpu.lessons.lesson import Lesson, LessonStep, Task
 from gpu.lessons.lesson_reader import LESSON_FILE, LIBRARY
@@ -78,7 +79,8 @@ def _replace_parameters(lesson: Lesson, task: Task, solution: str) -> Iterator[t
         head = re.search(rf"\b{re.escape(launch.kernel)}\s*\((?P<parameters>[^)]*)\)\s*{{", solution)
         parameters = head["parameters"].split(",") if head else []
         for argument, parameter in zip(launch.arguments, parameters, strict=False):
-            numbers = {evaluate_number(argument, each) for each in names} if argument not in stage.arrays else set()
+            uses_array = any(re.search(rf"\b{re.escape(name)}\b", str(argument)) for name in stage.arrays)
+            numbers = set() if uses_array else {evaluate_number(argument, each) for each in names}
             if head and len(numbers) == 1:
                 name, number = parameter.split()[-1], f"{numbers.pop():g}"
                 yield name, number, f"{solution[: head.end()]} {name} = {number};{solution[head.end() :]}"
@@ -92,15 +94,21 @@ def _check_step(lesson: Lesson, step: LessonStep, *, has_own_scene: bool) -> Ite
         elif step.scene is not None and has_own_scene:
             record_scene(lesson, step.scene)
     except LockstepError as error:
-        yield (
-            step.question.line if step.question else step.line,
-            f"{step.title}: {error.message} {error.advice}".strip(),
-        )
+        line = step.question.line if step.question else step.line
+        yield _find_expression(lesson, error, line), f"{step.title}: {error.message} {error.advice}".strip()
     if step.task is not None:
         try:
             yield from ((step.task.line, reason) for reason in _check_task(lesson, step.task))
         except InputError as error:
-            yield step.task.line, f"{step.task.name}: {error.message}"
+            yield _find_expression(lesson, error, step.task.line), f"{step.task.name}: {error.message}"
+
+
+def _find_expression(lesson: Lesson, error: LockstepError, line: int) -> int:
+    """Return the first line of the lesson's file with an error's expression; without one, the given line."""
+    if not isinstance(error, ExpressionError):
+        return line
+    lines = read_text(lesson.folder / LESSON_FILE).split("\n")
+    return next((number for number, text in enumerate(lines, 1) if error.expression in text), line)
 
 
 def _check_question(lesson: Lesson, step: LessonStep, seed: int) -> Iterator[tuple[int, str]]:

@@ -187,6 +187,67 @@ def test_a_lesson_that_expects_another_size_is_at_fault(tmp_path: Path) -> None:
         grade_submission(lesson, lesson.task("add"), KERNEL)
 
 
+CSR = """__global__ void add(const int *a, const int *b, int *c, int n, int count) {
+    // gap: add a row
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int sum = a[n] - count;
+    for (int k = a[i]; k < a[i + 1]; ++k) sum += b[k];
+    c[i] = sum;
+    // end
+}
+"""
+PERMUTED = (
+    CSR.replace("k = a[i]; k < a[i + 1]", "k = 0; k < 0").replace("c[i] = sum", "c[a[i]] = b[i]").replace("a[n]", "0")
+)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "expected", "solution", "wrong"),
+    [
+        (
+            'a = "in n + 1 of 0..7 offsets", b = "in a[n]", c = "out n", n = "n", count = "a[n]"',
+            "join(0, cumsum(b))[a[1:]] - join(0, cumsum(b))[a[:-1]]",
+            CSR,
+            # All rows as long as the first one; equal parts; no empty row; the first row without its last entry.
+            ("a[i] + a[1]", "a[n] * (i + 1) / n", "max(a[i + 1], a[i] + 1)", "a[i + 1] - (i == 0)"),
+        ),
+        (
+            'a = "in n permutation", b = "in n", c = "out n", n = "n", count = 0',
+            "flat(sums((rows(arange(n), 1) == a) * b))",
+            PERMUTED,
+            ("c[i] = b[i]", "c[n - 1 - i] = b[i]"),
+        ),
+    ],
+)
+def test_row_offsets_fit_their_arrays_and_a_permutation_has_each_number_once(
+    tmp_path: Path, arrays: str, expected: str, solution: str, wrong: tuple[str, ...]
+) -> None:
+    head = HEAD.replace('a = "in n", b = "in n", c = "out n", n = "n"', arrays).replace('"a + b"', f'"{expected}"')
+    lesson = read_lesson(write_lesson(tmp_path, TASK, head=head, kernel=solution))
+    judgment = grade_submission(lesson, lesson.task("add"), solution)
+    assert judgment.accepted, judgment.sentences
+    for change in wrong:
+        place = "k < a[i + 1]" if solution is CSR else "c[a[i]] = b[i]"
+        text = solution.replace(place, f"k < {change}" if solution is CSR else change)
+        assert not grade_submission(lesson, lesson.task("add"), text).accepted, change
+
+
+@pytest.mark.parametrize(
+    ("array", "type", "reason"),
+    [
+        ("in n of -1..3 offsets", "int", "Offsets have lengths from -1"),
+        ("in n of 0..90 offsets", "char", "An array of int8 holds integers up to 127, but its offsets need 540."),
+        ("in 200 permutation", "char", "An array of int8 holds integers up to 127, but its permutation needs 199."),
+    ],
+)
+def test_an_order_that_a_type_cannot_hold_is_an_error(tmp_path: Path, array: str, type: str, reason: str) -> None:
+    kernel = KERNEL.replace("float *a", f"{type} *a")
+    lesson = read_lesson(write_lesson(tmp_path, TASK, head=HEAD.replace('a = "in n"', f'a = "{array}"'), kernel=kernel))
+    with pytest.raises(InputError, match=reason):
+        grade_submission(lesson, lesson.task("add"), kernel)
+
+
 @pytest.mark.parametrize("array", ["in n sorted", "in n of 0..5 sorted", "inout n sorted"])
 def test_a_sorted_array_ascends_in_every_input(tmp_path: Path, array: str) -> None:
     ordered = KERNEL.replace("a[i] + b[i]", "i == 0 || a[i - 1] <= a[i]")

@@ -87,6 +87,8 @@ def test_a_wrong_step_is_told_with_its_line(tmp_path: Path, block: str, line: in
         ("block = 8\n", "shared = []\n", ":10: shared has [] instead of an expression"),
         ('"in n"', "[]", ":11: arguments has [] instead of"),
         ("expects", "tolerance = -1\nexpects", ":12: tolerance must be a non-negative number"),
+        ('b = "in n"', 'b = "in n of 0..3 permutation"', ":11: 'in n of 0..3 permutation' has a range"),
+        ('b = "in n"', 'b = "in n offsets"', ":11: 'in n offsets' needs the lengths' range"),
         ('kernel = "add"', f'kernel = "{"x" * 600}"', ":8: A kernel's name can have at most 500 characters"),
         ("order = 1", f"order = 0x{'f' * 5000}", ":3: order must be an integer from 0"),
         ("Words.", "# Who?\n\n```toml\n[show]\n```", ":17: A TOML block must be in a step"),

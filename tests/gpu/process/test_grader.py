@@ -17,7 +17,7 @@ from gpu.process import grader
 from gpu.process.grader import grade_submissions
 from gpu.process.submission_files import find_submissions
 from tests.gpu.cli.no_desktop import NO_WINDOW
-from tests.gpu.lessons.lesson_folder import KERNEL, TASK, write_lesson
+from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, write_lesson
 
 HEAD = "__global__ void add(const float *a, const float *b, float *c, int n) "
 SUBMISSIONS = {
@@ -197,3 +197,18 @@ def test_lessons_are_listed_and_checked(folder: Path, capsys: pytest.CaptureFixt
     assert ", 1 task, " in printed
     assert "warning: adding/lesson.md:" in printed
     assert "8 instead of blockDim.x is accepted" in printed
+
+
+def test_the_check_goes_on_after_an_unreadable_lesson_and_points_at_expressions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("broken", "wrong"):
+        (tmp_path / name).mkdir()
+        file = write_lesson(tmp_path / name, TASK, SHOW) / "lesson.md"
+        before, after = ("order = 1", "order = [") if name == "broken" else ('"a + b"', '"a + d"')
+        file.write_text(file.read_text("utf-8").replace(before, after), "utf-8")
+    assert cli.main(["lessons", "check", str(tmp_path)], NO_WINDOW) == 1
+    printed = capsys.readouterr().out
+    assert "broken/lesson.md:4: Invalid TOML" in printed
+    assert "wrong/lesson.md:12: add: 'a + d' has the unknown name 'd'; known names: a, b, n, trial." in printed
+    assert "wrong: 2 steps, no questions, 1 task, no mistakes: 1 fault" in printed
