@@ -19,6 +19,7 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -30,6 +31,7 @@ from gpu.base.errors import CompileError, EngineUnavailableError, LockstepError
 from gpu.base.schedules import ROUND_ROBIN
 from gpu.hosts.driver.journal import Journal, set_current_journal
 from gpu.hosts.driver.launches import LoadedModule
+from gpu.hosts.driver.memory import total_memory
 from gpu.hosts.program.host_compiler import HostOptions, compile_program
 from gpu.hosts.program.main_runner import call_main
 from gpu.hosts.program.runtime import ProgramUnit
@@ -85,7 +87,19 @@ def _compile(request: Mapping[str, Any], folder: Path) -> _Program:
     confine_includes(folder)
     unit = ProgramUnit(file, {}, ())
     shared_object = compile_program([file], HostOptions(), folder)
-    return _Program(shared_object, unit, unit.load())
+    module = unit.load()
+    _prepare_runs(module)
+    return _Program(shared_object, unit, module)
+
+
+def _prepare_runs(module: LoadedModule) -> None:
+    """Load what most runs need once, before they are forked: modules of Python, and the program's kernels."""
+    import numpy.ctypeslib  # noqa: F401  # NumPy imports it at the first access
+
+    total_memory()  # imports psutil
+    for name in module.module.kernels:
+        with suppress(LockstepError):  # the launch reports it
+            module.module.kernel(name)
 
 
 def _locate_error(error: CompileError, *, file_name: str) -> dict[str, Any]:
