@@ -56,7 +56,9 @@ class SettingsFile:
         with suppress(InputError):
             self._values = self._read() | self._changed_values
         with suppress(InputError), replace_file(self._path) as file:
-            file.write(json.dumps(self._values, indent=1).encode())
+            # A line per setting: `indent` would take Python's own encoder, which is ten times slower.
+            lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in self._values.items())
+            file.write("{{\n{}\n}}".format(",\n".join(lines)).encode())
             self._changed_values.clear()
 
     def _load(self) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from textwrap import fill
 
-from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent
 from PyQt6.QtWidgets import (
     QBoxLayout,
     QButtonGroup,
@@ -26,7 +27,6 @@ from PyQt6.QtWidgets import (
 )
 
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
 
 
 def set_role(widget: QWidget, name: str) -> None:
@@ -62,6 +62,7 @@ class Ground(QWidget):
 _TIP_COLUMNS = 100
 
 
+@lru_cache(maxsize=1000)
 def wrap_tip(text: str) -> str:
     """Return the text of a tooltip in lines of at most 100 characters: Qt does not wrap plain text in tooltips."""
     lines = text.split("\n")
@@ -197,7 +198,7 @@ class ElidedLabel(QLabel):
         self.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._full_text = self._elided_text = ""
+        self._full_text = ""
 
     def show_text(self, text: str) -> None:
         """Set the text."""
@@ -206,10 +207,12 @@ class ElidedLabel(QLabel):
         self._full_text = text
         self.setToolTip(wrap_tip(text))
         self.setAccessibleDescription(text)
-        self._elide()
+        self.update()
 
     def text(self) -> str:
-        return self._elided_text
+        # When it is read or painted, rather than in `changeEvent`, which Qt calls several times for each new label.
+        room = self.contentsRect().width()
+        return self.fontMetrics().elidedText(self._full_text, Qt.TextElideMode.ElideRight, room)
 
     def sizeHint(self) -> QSize:
         margins = self.contentsMargins()
@@ -222,23 +225,8 @@ class ElidedLabel(QLabel):
         painter, style = QPainter(self), self.style()
         assert style is not None
         style.drawItemText(painter, self.contentsRect(), int(self.alignment()), self.palette(), self.isEnabled(),
-                           self._elided_text, self.foregroundRole())  # fmt: skip
+                           self.text(), self.foregroundRole())  # fmt: skip
         painter.end()
-
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
-        super().resizeEvent(event)
-        self._elide()
-
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.FontChange):
-            self._elide()
-            self.updateGeometry()
-
-    def _elide(self) -> None:
-        room = self.contentsRect().width()
-        self._elided_text = self.fontMetrics().elidedText(self._full_text, Qt.TextElideMode.ElideRight, room)
-        self.update()
 
 
 class ElidedButton(QPushButton):

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from PyQt6.QtCore import QRect, QSize, Qt
 from PyQt6.QtWidgets import QLayout, QLayoutItem, QWidget
+
+
+class _SizedItem(NamedTuple):
+    """An item with its preferred and minimum width and its height in pixels; each is asked for once."""
+
+    item: QLayoutItem
+    width: int
+    min_width: int
+    height: int
 
 
 class WrappingLayout(QLayout):
@@ -81,37 +92,37 @@ class WrappingLayout(QLayout):
 
     def _place_lines(self, rect: QRect, *, apply: bool) -> int:
         """Place the lines, if `apply` is set; return their total height."""
-        preferred = self._break_lines(rect.width(), narrow=False)
-        narrow = self._break_lines(rect.width(), narrow=True)
+        room, sized = rect.width(), []
+        for item in self._visible_items():
+            hint = item.sizeHint()
+            wide = min(hint.width(), room)
+            sized.append(_SizedItem(item, wide, min(item.minimumSize().width(), wide), hint.height()))
+        preferred = self._break_lines(sized, [each.width for each in sized], room)
+        narrow = self._break_lines(sized, [each.min_width for each in sized], room)
         y = rect.y()
         for line in narrow if len(narrow) < len(preferred) else preferred:
-            widths = [min(item.sizeHint().width(), rect.width()) for item in line]
-            over = sum(widths) + self._horizontal_spacing * (len(line) - 1) - rect.width()
-            slack = [width - self._min_width(item, rect.width()) for item, width in zip(line, widths, strict=True)]
-            x, height = rect.x(), max(item.sizeHint().height() for item in line)
+            over = sum(each.width for each in line) + self._horizontal_spacing * (len(line) - 1) - room
+            slack = sum(each.width - each.min_width for each in line)
+            x, height = rect.x(), max(each.height for each in line)
             between = -over // (len(line) - 1) if self._spread and over < 0 and len(line) > 1 else 0
-            for item, width, spare in zip(line, widths, slack, strict=True):
+            for each in line:
+                width = each.width
                 if over > 0:
-                    width -= -(-over * spare // max(1, sum(slack)))
+                    width -= -(-over * (width - each.min_width) // max(1, slack))
                 if apply:
-                    lower = (height - item.sizeHint().height()) // 2 if self._spread else 0
-                    item.setGeometry(QRect(x, y + lower, width, item.sizeHint().height()))
+                    lower = (height - each.height) // 2 if self._spread else 0
+                    each.item.setGeometry(QRect(x, y + lower, width, each.height))
                 x += width + self._horizontal_spacing + between
             y += height + self._vertical_spacing
         return max(0, y - self._vertical_spacing - rect.y())
 
-    def _break_lines(self, width: int, *, narrow: bool) -> list[list[QLayoutItem]]:
-        lines: list[list[QLayoutItem]] = []
+    def _break_lines(self, sized: list[_SizedItem], widths: list[int], room: int) -> list[list[_SizedItem]]:
+        lines: list[list[_SizedItem]] = []
         used = 0
-        for item in self._visible_items():
-            item_width = self._min_width(item, width) if narrow else min(item.sizeHint().width(), width)
-            if not lines or used + self._horizontal_spacing + item_width > width:
+        for each, width in zip(sized, widths, strict=True):
+            if not lines or used + self._horizontal_spacing + width > room:
                 lines.append([])
                 used = -self._horizontal_spacing
-            lines[-1].append(item)
-            used += self._horizontal_spacing + item_width
+            lines[-1].append(each)
+            used += self._horizontal_spacing + width
         return lines
-
-    @staticmethod
-    def _min_width(item: QLayoutItem, width: int) -> int:
-        return min(item.minimumSize().width(), item.sizeHint().width(), width)
