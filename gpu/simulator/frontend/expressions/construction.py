@@ -35,6 +35,8 @@ from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, find_members, is_instantiated
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Struct, Type
 
+_CONSTRUCTOR_PARTS = (CursorKind.PARM_DECL, CursorKind.MEMBER_REF, CursorKind.COMPOUND_STMT)
+
 
 def lower_constructor_call(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expression:
     """Lower a call of a constructor to the object."""
@@ -230,10 +232,28 @@ def _construct_from_braces(
         for member in find_members(declared.canonical.declaration)
         if member.kind == CursorKind.CONSTRUCTOR and len(member.arguments) == len(initializers)
     ]
-    if len(constructors) != 1 or constructors[0].definition is None or is_instantiated(declared.declaration):
-        name = declared.canonical.spelling
-        raise build_unsupported_error(cursor, f"this value for a {name}", advice=f"Name the type: {name}(...).")
-    return _construct_from(lower, type, constructors[0], initializers)
+    if is_instantiated(declared.canonical.declaration):
+        # The template's constructor has no types; one that only initializes the only member needs none.
+        if len(initializers) == 1 and any(_initializes_only(each, type) for each in constructors):
+            return ir.Construct(type, (lower.convert(initializers[0], type.fields[0].type),))
+    elif len(constructors) == 1 and constructors[0].definition is not None:
+        return _construct_from(lower, type, constructors[0], initializers)
+    name = declared.canonical.spelling
+    raise build_unsupported_error(cursor, f"this value for a {name}", advice=f"Name the type: {name}(...).")
+
+
+def _initializes_only(constructor: Cursor, type: Struct) -> bool:
+    """Return whether all that a constructor does is to initialize the only member of a class with its parameter."""
+    parts = [child for child in constructor.children if child.kind.is_expression() or child.kind in _CONSTRUCTOR_PARTS]
+    if len(parts) != 4 or len(type.fields) != 1:
+        return False
+    parameter, member, value, body = parts
+    return (
+        member.spelling == type.fields[0].name
+        and parameter.spelling in (value.spelling, *(inner.spelling for inner in value.children))
+        and body.kind == CursorKind.COMPOUND_STMT
+        and not body.children
+    )
 
 
 def build_default(

@@ -143,7 +143,7 @@ def test_atomics_outside_of_functions_start_with_their_initial_values() -> None:
     __device__ cuda::atomic<int, cuda::thread_scope_device> count{41};
     __device__ cuda::atomic<unsigned long long> wide(1ull << 40);
     __device__ cuda::std::atomic<float> real{1};
-    __device__ cuda::atomic<int> slots[3], empty;
+    __device__ cuda::atomic<int> slots[3] = {5, {6}}, empty;
     __device__ cuda::std::atomic_flag flag{true};
     __device__ Pair pair(6);
     __global__ void k(double *out) {
@@ -157,7 +157,7 @@ def test_atomics_outside_of_functions_start_with_their_initial_values() -> None:
         out[9] = pair.first + pair.second;
     }"""
     out = run_kernel(source, "k", np.zeros(10), block=1)[0]
-    np.testing.assert_array_equal(out, [41, 42, 2.0**40, 1, 0, 0, 0, 0, 1, 8.5])
+    np.testing.assert_array_equal(out, [41, 42, 2.0**40, 1, 5, 6, 0, 0, 1, 8.5])
 
 
 def test_a_variable_outside_of_functions_needs_constants() -> None:
