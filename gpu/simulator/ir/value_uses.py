@@ -6,7 +6,8 @@ nothing makes it wait.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -25,6 +26,8 @@ class ValueUse(IntEnum):
     """A branch, an address, or something unknown."""
     WAIT = 2
     """Whether a loop ends."""
+    FLAG = 3
+    """Of a write: the value of a flag, of which all reads are tested, some of them by loops."""
 
 
 class ValueUses:
@@ -77,15 +80,25 @@ class _KernelUses(Visitor):
             self._of_function[id(function)].other_pointers |= {shared.slot for shared in function.shared}
         self._loops = 0
         self._has_changed = True
+        # The places of reads and writes, by the variable or parameter through which they go.
+        self._read_places: defaultdict[Hashable, set[int]] = defaultdict(set)
+        self._written_places: defaultdict[Hashable, set[int]] = defaultdict(set)
 
     def find_uses(self) -> dict[int, ValueUse]:
-        """Return the use of each strong read, by the identity of its place."""
+        """Return the use of each strong read, by the identity of its place, and the places of flags that are written.
+
+        A place is that of a flag if all reads through the same pointer variable are tested, some of them by loops.
+        """
         # A variable's use depends on statements that may come before or after its assignment, and on other functions.
         while self._has_changed:
             self._has_changed = False
             for function in self._functions:
                 self._current = self._of_function[id(function)]
                 self._statement(function.body)
+        for variable, places in self._written_places.items():
+            uses = [self._uses[place] for place in self._read_places[variable]]
+            if variable is not None and ValueUse.WAIT in uses and ValueUse.DATA not in uses:
+                self._uses |= dict.fromkeys(places, ValueUse.FLAG)
         return self._uses
 
     def _statement(self, statement: ir.Statement | None) -> None:
@@ -205,6 +218,7 @@ class _KernelUses(Visitor):
         if isinstance(node.place, ir.Local):
             self._assign(self._current, node.place.slot, node.value, use)
         else:
+            self._written_places[self._find_variable(node.place)].add(id(node.place))
             self._address(node.place)
             self.visit(node.value, max(use, self._use_in_memory(node.place)))
 
@@ -225,6 +239,7 @@ class _KernelUses(Visitor):
 
     def _read(self, place: ir.Element, use: ValueUse) -> None:
         self._uses[id(place)] = max(use, self._uses.get(id(place), ValueUse.DATA))
+        self._read_places[self._find_variable(place)].add(id(place))
         self._address(place)
 
     def _address(self, place: ir.Element) -> None:
@@ -236,13 +251,28 @@ class _KernelUses(Visitor):
         """Return the use of a value stored at a place: in global memory, it is data."""
         return ValueUse.DATA if self._is_global(place.pointer) else ValueUse.BRANCH
 
+    def _find_variable(self, place: ir.Element) -> Hashable:
+        """Return what identifies the variable or parameter through which a place is accessed, or None."""
+        match _find_root(place.pointer):
+            case ir.Local(slot=slot):
+                return id(self._current), slot
+            case ir.Global(name=name):
+                return name
+        return None
+
     def _is_global(self, pointer: ir.Expression) -> bool:
         """Return whether an expression, if it is a pointer, points to global memory."""
-        while isinstance(pointer, ir.Offset | ir.Member | ir.Cast):
-            pointer = pointer.operand if isinstance(pointer, ir.Cast) else pointer.pointer
+        pointer = _find_root(pointer)
         return isinstance(pointer, ir.Global) or (
             isinstance(pointer, ir.Local) and pointer.slot not in self._current.other_pointers
         )
+
+
+def _find_root(pointer: ir.Expression) -> ir.Expression:
+    """Return the expression of which a pointer is an offset, a member or a cast."""
+    while isinstance(pointer, ir.Offset | ir.Member | ir.Cast):
+        pointer = pointer.operand if isinstance(pointer, ir.Cast) else pointer.pointer
+    return pointer
 
 
 def _leaves_loop(statement: ir.Statement | None) -> bool:

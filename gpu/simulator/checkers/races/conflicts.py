@@ -109,6 +109,8 @@ class SiteTable:
         elif strength == Strength.VOLATILE:
             allowed = (reads & (uses >= flag_use)) | (others == Strength.ORDERED)
             allowed |= (others == Strength.ATOMIC) & (uses > ValueUse.DATA)
+            if site.use == ValueUse.FLAG:  # two writes of a flag, such as whose turn it is
+                allowed |= (others == Strength.VOLATILE) & (uses == ValueUse.FLAG)
         elif strength == Strength.ATOMIC:
             allowed = reads | (others > Strength.VOLATILE) | (site.use > ValueUse.DATA)
         else:

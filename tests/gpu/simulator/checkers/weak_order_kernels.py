@@ -144,6 +144,39 @@ __global__ void k(const int *in, int *out) {
         "The writer waits until all readers have finished.",
         "A reader that has read the old index still uses the version that is overwritten.",
     ),
+    KernelPair(
+        "Dekker's lock with volatile flags",
+        "Dekker's lock without a fence before the turn is passed on",
+        2,
+        32,
+        ("arange:64", "zeros:1"),
+        """
+__device__ volatile int wants[2], turn;
+__global__ void k(const int *in, int *sum) {
+    if (threadIdx.x) return;
+    int me = blockIdx.x, other = 1 - me;
+    wants[me] = 1;
+    __threadfence();
+    while (wants[other]) {
+        if (turn != me) {
+            wants[me] = 0;
+            while (turn != me) {}
+            wants[me] = 1;
+            __threadfence();
+        }
+    }
+    __threadfence();
+    sum[0] += in[me];
+    __threadfence();
+    turn = other;
+    wants[me] = 0;
+}
+""",
+        (("in[me];\n    __threadfence();", "in[me];"),),
+        ("race",),
+        "Volatile writes are strong, so the unordered writes of the turn do not race.",
+        "The next thread may enter before the sum is visible.",
+    ),
 )
 """Pairs whose wrong twin only a trial shows."""
 
