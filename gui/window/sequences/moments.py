@@ -18,6 +18,7 @@ from gpu.declaration.roles import FROM_FILE, Role
 from gpu.files.images import SAMPLES
 from gui.model.sequences import Moment
 from gui.model.workbench import Workbench
+from gui.qt.timers import create_single_shot_timer
 from gui.step_view.recording.steppable import make_variant_steppable
 from gui.step_view.tab import StepTab
 from gui.window.lecture_mode import LectureMode
@@ -25,6 +26,7 @@ from gui.window.pages.page_stack import Pages
 from gui.window.pages.pattern_page import PatternPage
 
 STEP = "Step"
+_MAX_HOLD_MS = 400
 
 
 def find_image(moment: Moment, folder: Path) -> Path | None:
@@ -114,6 +116,9 @@ class MomentDisplay(QObject):
         self._pending: tuple[Moment, dict[str, Any], str] | None = None
         self._awaited_image: Path | None = None
         self._followed_tabs: set[StepTab] = set()
+        self._held_tab: StepTab | None = None
+        """The tab that is not painted until its moment is shown, or for at most `_MAX_HOLD_MS`."""
+        self._hold_timer = create_single_shot_timer(_MAX_HOLD_MS, self._release_updates, self)
         bench.image_changed.connect(lambda _: self._continue_with_image())
 
     @property
@@ -156,12 +161,26 @@ class MomentDisplay(QObject):
             self._apply()
 
     def _show_page(self, moment: Moment) -> None:
+        self._release_updates()
+        step = self._pages.place_page(moment.pattern).step
+        if moment.tab == STEP and not step.isVisible():
+            # Painting the previous recording, which is about to be replaced, would delay the moment.
+            self._held_tab = step
+            step.setUpdatesEnabled(False)
+            self._hold_timer.start()
         if not self._pages.is_visible(moment.pattern):
             self._pages.choose_pattern(moment.pattern)
         page = self._pages.page
         if page.variant.name != moment.variant:
             self._pages.choose_variant(moment.variant)
         page.select_tab(moment.tab)
+
+    def _release_updates(self) -> None:
+        """Paint the Step tab again."""
+        self._hold_timer.stop()
+        if self._held_tab is not None:
+            self._held_tab.setUpdatesEnabled(True)
+            self._held_tab = None
 
     def _continue_with_image(self) -> None:
         image = self._bench.image
@@ -206,6 +225,7 @@ class MomentDisplay(QObject):
             return
         moment, _, hint = self._pending
         self._pending = None
+        self._release_updates()
         problem = ""
         if tab.models is not None:
             problem = self._show_picture(tab, moment)
@@ -229,6 +249,7 @@ class MomentDisplay(QObject):
         if self._pending is not None and tab is self._pages.page.step:
             moment, _, _ = self._pending
             self._pending = None
+            self._release_updates()
             self._lecturing.suspend()
             self.shown.emit(moment, "")
 

@@ -10,7 +10,7 @@ from PyQt6.QtCore import Qt
 
 from gpu.files.images import SAMPLES
 from gui.model.sequences import Moment, MomentSequence, read_sequence, write_sequence
-from tests.gui.conftest import wait_until_idle
+from tests.gui.conftest import FakeHost, wait_until_idle
 from tests.gui.step_view.conftest import wait_for_recording
 from tests.gui.window.sequences.conftest import MOMENTS
 
@@ -386,13 +386,25 @@ def test_a_moment_of_another_tab_suspends_the_lecture_and_the_next_continues_it(
     press(Qt.Key.Key_N)
     wait_for_moment()
     assert window.lecturing.view.tab is window.page.step
+    assert window.page.step.updatesEnabled()
     press(Qt.Key.Key_N, SHIFT)
     assert window.lecturing.view is None
     press(Qt.Key.Key_Escape)
     assert not window.windowState() & full_screen
     press(Qt.Key.Key_N)
-    wait_for_moment()
+    step = wait_for_moment()
     assert window.lecturing.view is None
+    window.sequences.go_to_previous()
+    for host in FakeHost.instances:
+        host.answers_later = True
+    window.sequences.go_to_previous()
+    assert not step.updatesEnabled(), "the previous recording is not painted first"
+    qtbot.waitUntil(step.updatesEnabled)
+    assert window.sequences.is_opening
+    for host in FakeHost.instances:
+        host.answers_later = False
+        host.answer_all()
+    assert wait_for_moment().player.moment == 19
 
 
 def test_text_fields_keep_the_letter_n(window, path, wait_for_moment, press):
