@@ -27,7 +27,7 @@ UNORDERED_ROUTINES = frozenset(
             "executable_update",
         ),
         *("get_device", "get_limit", "graph_add", "graph_add_graph", "graph_clone", "graph_create", "graph_depend"),
-        *("graph_allocate", "check_graph_memory", "graph_memory_bytes"),
+        *("graph_allocate", "check_graph_memory", "graph_memory_bytes", "graph_node_type", "stream_flags"),
         *("graph_destroy", "graph_instantiate", "graph_nodes", "handle", "host_device_pointer", "is_capturing"),
         *("is_symbol", "kernel_attributes", "last_error", "malloc", "malloc_pitch", "mem_info", "no_peer", "nothing"),
         *("occupancy", "on_stream", "pointer_attributes", "priorities", "set_device", "stream_create"),

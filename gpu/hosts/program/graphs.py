@@ -24,6 +24,18 @@ _RELAXED = 2
 _CAPTURING, _INVALIDATED = 1, 2
 _DEVICE_SYNCHRONIZING = ("malloc", "malloc_pitch", "malloc_mapped", "free", "free_host", "host_register")
 """Routines that synchronize with the device; refused during a capture unless its mode is relaxed."""
+_NODE_TYPES = {
+    "launch": 0,
+    "memset": 2,
+    "memset_2d": 2,
+    "memset_elements": 2,
+    "host_function": 3,
+    "graph": 4,
+    "graph_launch": 4,
+    "nothing": 5,
+}
+"""Number of the cudaGraphNodeType of a routine."""
+_COPY = 1
 _SYNCHRONIZING_ROUTINES = ("synchronize", "reset")
 LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
 """Routines that use the legacy stream if called without a stream."""
@@ -31,10 +43,11 @@ LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "f
 
 @dataclass
 class GraphNode:
-    """A node with its operation and its predecessors."""
+    """A node with its operation, its predecessors and the name of its routine."""
 
     operation: Operation
     predecessors: set[int]
+    routine: str = "graph"
 
 
 Nodes = dict[int, GraphNode]
@@ -91,6 +104,10 @@ class ProgramGraphs:
         self._streams.add(stream)
         if flags & NON_BLOCKING:
             self._non_blocking.add(stream)
+
+    def do_stream_flags(self, stream: int, target: int) -> None:
+        self._check_stream(stream)
+        access_host(ctypes.c_uint, target).value = NON_BLOCKING if stream in self._non_blocking else 0
 
     def do_stream_destroy(self, stream: int) -> None:
         if stream not in self._streams:
@@ -253,7 +270,7 @@ class ProgramGraphs:
 
     def _add_node(self, nodes: Nodes, routine: str, arguments: Sequence[int], predecessors: Collection[int]) -> int:
         node = next(self._handles)
-        nodes[node] = GraphNode(self.bind_operation(routine, arguments), set(predecessors))
+        nodes[node] = GraphNode(self.bind_operation(routine, arguments), set(predecessors), routine)
         return node
 
     def do_graph_create(self, target: int) -> None:
@@ -310,7 +327,7 @@ class ProgramGraphs:
         steps = [node.operation for node in _sort_nodes(_lookup(self._graphs, child))]
         self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
         node = access_host(ctypes.c_longlong, target).value
-        self._graphs[graph][node].operation = lambda: [step() for step in steps]
+        self._graphs[graph][node] = GraphNode(lambda: [step() for step in steps], set(_read_handles(before, count)))
 
     def do_graph_depend(self, graph: int, first: int, second: int, count: int) -> None:
         """Add dependencies between nodes, as `cudaGraphAddDependencies` does.
@@ -345,6 +362,13 @@ class ProgramGraphs:
             (ctypes.c_longlong * len(nodes)).from_address(target)[:] = nodes
         room.value = len(nodes)
 
+    def do_graph_node_type(self, node: int, target: int) -> None:
+        """Write the number of a node's `cudaGraphNodeType`; copies are what is not listed."""
+        found = next((nodes[node] for nodes in self._graphs.values() if node in nodes), None)
+        if found is None:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        access_host(ctypes.c_int, target).value = _NODE_TYPES.get(found.routine, _COPY)
+
     # Memory, which is allocated when its node is added, and kept: its address is the same in each launch
 
     def do_graph_allocate(self, target: int, size: int) -> None:
@@ -372,7 +396,7 @@ class ProgramGraphs:
         _sort_nodes(nodes)
         executable = next(self._handles)
         self._executables[executable] = {
-            name: GraphNode(node.operation, set(node.predecessors)) for name, node in nodes.items()
+            name: GraphNode(node.operation, set(node.predecessors), node.routine) for name, node in nodes.items()
         }
         _write(target, executable)
 

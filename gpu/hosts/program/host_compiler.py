@@ -30,8 +30,8 @@ _EMPTY_HEADERS = (
     *("vector_functions.h", "math_constants.h", "math_functions.h", "device_functions.h", "builtin_types.h"),
     *("sm_60_atomic_functions.h", "cuda_texture_types.h", "texture_types.h", "channel_descriptor.h"),
     *("device_atomic_functions.h", "texture_fetch_functions.h", "cuda_device_runtime_api.h", "cuda_surface_types.h"),
-    *("sm_20_intrinsics.h", "sm_30_intrinsics.h", "sm_35_intrinsics.h", "cudaProfiler.h", "nvToolsExt.h"),
-    *("nvtx3/nvToolsExt.h", "crt/device_functions.h", "math_functions.hpp", "vector_functions.hpp"),
+    *("sm_20_intrinsics.h", "sm_30_intrinsics.h", "sm_35_intrinsics.h", "cudaProfiler.h"),
+    *("crt/device_functions.h", "math_functions.hpp", "vector_functions.hpp"),
 )
 """CUDA headers that are empty here, since cuda_runtime.h, which is included first, declares their names."""
 _DEFINES = ("__CUDACC__=1", "__NVCC__=1", "__CUDACC_VER_MAJOR__=13", "__CUDACC_VER_MINOR__=0")

@@ -775,6 +775,8 @@ class Runtime:
         loaded, name, kernel = self._load_kernel(unit, line, parameters, pretty)
         packed = _pack_arguments(kernel, arguments) if arguments else ctypes.string_at(data, size)
         location = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
+        if shared_bytes > kernel.dynamic_shared_limit:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
         try:
             kernel.check_launch(grid, block, shared_bytes)
         except LaunchError:

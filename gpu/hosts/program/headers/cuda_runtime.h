@@ -197,6 +197,18 @@ LOCKSTEP_ROUTINE(cudaPeekAtLastError, (), "last_error", 0)
 LOCKSTEP_ROUTINE(cudaProfilerStart, (), "nothing")
 LOCKSTEP_ROUTINE(cudaProfilerStop, (), "nothing")
 
+// The simulated device is on no bus.
+static inline cudaError_t cudaDeviceGetPCIBusId(char *id, int room, int device) {
+    if (!id || room < 13) return ::lockstep_host::ask("invalid_value");
+    cudaError_t error = ::lockstep_host::ask("set_device", device);
+    if (error == cudaSuccess) strcpy(id, "0000:00:00.0");
+    return error;
+}
+static inline cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
+    bool is_known = device && id && !strcmp(id, "0000:00:00.0");
+    return is_known ? cudaGetDevice(device) : ::lockstep_host::ask("invalid_value");
+}
+
 static inline const char *cudaGetErrorName(cudaError_t error) { return ::lockstep_host::text("error_name", error); }
 static inline const char *cudaGetErrorString(cudaError_t error) { return ::lockstep_host::text("error_text", error); }
 
@@ -263,6 +275,7 @@ static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, uns
     return error == cudaSuccess ? ::lockstep_host::ask("set_stream_priority", *stream, priority) : error;
 }
 LOCKSTEP_ROUTINE(cudaStreamGetPriority, (cudaStream_t stream, int *priority), "stream_priority", stream, priority)
+LOCKSTEP_CHECKED(cudaStreamGetFlags, (cudaStream_t stream, unsigned *flags), flags, "stream_flags", stream, flags)
 LOCKSTEP_ROUTINE(cudaStreamSetAttribute, (cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue *), "nothing")
 LOCKSTEP_ROUTINE(cudaCtxResetPersistingL2Cache, (), "nothing")
 LOCKSTEP_ROUTINE(cudaStreamDestroy, (cudaStream_t stream), "stream_destroy", stream)

@@ -49,6 +49,17 @@ LOCKSTEP_ROUTINE(cudaGraphDestroy, (cudaGraph_t graph), "graph_destroy", graph)
 LOCKSTEP_ROUTINE(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count), "graph_nodes", graph,
                  nodes, count)
 
+enum cudaGraphNodeType {
+    cudaGraphNodeTypeKernel,
+    cudaGraphNodeTypeMemcpy,
+    cudaGraphNodeTypeMemset,
+    cudaGraphNodeTypeHost,
+    cudaGraphNodeTypeGraph,
+    cudaGraphNodeTypeEmpty
+};
+LOCKSTEP_CHECKED(cudaGraphNodeGetType, (cudaGraphNode_t node, cudaGraphNodeType *type), type, "graph_node_type", node,
+                 type)
+
 // Parameters: the new node, its graph, and its dependencies.
 #define LOCKSTEP_NODE cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count
 #define LOCKSTEP_ADDED "graph_add", node, graph, before, count

@@ -95,6 +95,10 @@ int main() {
     by = 1000;  // the node has 7
     CHECK(cudaGraphInstantiate(&exec, graph, 0));
     CHECK(cudaGraphLaunch(exec, 0));
+    cudaGraphNodeType types[4];
+    cudaGraphNode_t each[] = {added, copied, set, called};
+    for (int i = 0; i < 4; i++) CHECK(cudaGraphNodeGetType(each[i], &types[i]));
+    printf("%d%d%d%d ", types[0], types[1], types[2], types[3]);
     printf("%d %d %d\\n", out[0] - 0x01020304, out[3] - 0x01020304, calls);
     by = 20;
     CHECK(cudaGraphExecKernelNodeSetParams(exec, added, &kernel));
@@ -114,7 +118,7 @@ int main() {
 }
 """
     )
-    assert ended.stdout == "7 7 1\n20 2\n7 3, 4\ncudaErrorInvalidValue\n", ended.stderr
+    assert ended.stdout == "0123 7 7 1\n20 2\n7 3, 4\ncudaErrorInvalidValue\n", ended.stderr
 
 
 def test_memory_of_graphs_keeps_its_address(program):

@@ -132,6 +132,7 @@ def test_pools_priorities_and_cooperative_limits(program):
     ended = program(
         """
 #include <cooperative_groups.h>
+#include <nvtx3/nvToolsExt.h>
 #include <cuda/std/limits>
 #include <cuda/std/type_traits>
 static_assert(cuda::std::numeric_limits<int>::max() == 2147483647);
@@ -147,7 +148,13 @@ int main() {
     cudaStream_t stream;
     CHECK(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest - 3));
     CHECK(cudaStreamGetPriority(stream, &priority));
-    printf("%d %d %d\\n", least, greatest, priority);
+    nvtxRangePushA("launches");
+    unsigned flags;
+    char bus[13];
+    CHECK(cudaStreamGetFlags(stream, &flags));
+    CHECK(cudaDeviceGetPCIBusId(bus, 13, 0));
+    wait_for_all<<<1, 32, 50000>>>(nullptr);
+    printf("%d %d %d %u %s %s\\n", least, greatest, priority, flags, bus, cudaGetErrorName(cudaGetLastError()));
     cudaMemPool_t pool;
     unsigned long long threshold = 1 << 20, read = 0;
     CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
@@ -178,7 +185,7 @@ int main() {
 """
     )
     assert ended.stdout.splitlines() == [
-        "0 -5 -5",
+        "0 -5 -5 1 0000:00:00.0 cudaErrorInvalidValue",
         "1048576 1",
         "cudaErrorInvalidValue",
         f"cudaSuccess cudaErrorCooperativeLaunchTooLarge 30720 {228 * 1024 // 2 - 1024}",
