@@ -80,8 +80,8 @@ class SampleResult:
         the device cannot run it.
     findings : int or None
         Findings of the checkers; None if it was not run with them.
-    seconds : float
-        Processor time, with compilation.
+    seconds : float or None
+        Processor time, with compilation; None if it was not measured.
     reason : str
         What failed, or what a skipped sample needs.
     """
@@ -89,7 +89,7 @@ class SampleResult:
     name: str
     outcome: str
     findings: int | None = None
-    seconds: float = 0.0
+    seconds: float | None = 0.0
     reason: str = ""
 
 
@@ -244,7 +244,8 @@ def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_
         note = f" {NOTES[result.name]}" if result.outcome == "fails" and result.name in NOTES else ""
         reason = f": {_escape(result.reason)}{note}" if result.reason else ""
         findings = "–" if result.findings is None else str(result.findings)
-        yield f"| `{result.name}` | {result.outcome}{reason} | {findings} | {result.seconds:.1f} |"
+        seconds = "–" if result.seconds is None else f"{result.seconds:.1f}"
+        yield f"| `{result.name}` | {result.outcome}{reason} | {findings} | {seconds} |"
     yield ""
     yield "Not run, by what they need:"
     yield ""

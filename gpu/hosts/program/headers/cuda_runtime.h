@@ -187,6 +187,8 @@ LOCKSTEP_CHECKED(cudaDeviceSetLimit, (cudaLimit limit, size_t), (unsigned)limit 
 LOCKSTEP_CHECKED(cudaDeviceGetLimit, (size_t *value, cudaLimit limit),
                  (unsigned)limit <= cudaLimitPersistingL2CacheSize, "get_limit", value, limit)
 LOCKSTEP_ROUTINE(cudaDeviceCanAccessPeer, (int *can, int device, int peer), "no_peer", can, device, peer)
+// There is no second device.
+LOCKSTEP_ROUTINE(cudaDeviceGetP2PAttribute, (int *, cudaDeviceP2PAttr, int, int), "set_device", 1)
 LOCKSTEP_ROUTINE(cudaDeviceEnablePeerAccess, (int peer, unsigned), "refuse_peer", peer)
 LOCKSTEP_ROUTINE(cudaDeviceDisablePeerAccess, (int peer), "refuse_peer", peer)
 LOCKSTEP_ROUTINE(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest), "priorities", least, greatest)
@@ -243,6 +245,8 @@ static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *found, int dev
     found->maxTexture1D = of(21);
     found->maxTexture2D[0] = of(22), found->maxTexture2D[1] = of(23);
     found->maxTexture3D[0] = of(24), found->maxTexture3D[1] = of(25), found->maxTexture3D[2] = of(26);
+    for (int axis = 0; axis < 2; axis++) found->maxTexture1DLayered[axis] = of(42 + axis);
+    for (int axis = 0; axis < 3; axis++) found->maxTexture2DLayered[axis] = of(27 + axis);
     found->concurrentKernels = of(31);
     found->asyncEngineCount = of(40);
     found->unifiedAddressing = of(41);

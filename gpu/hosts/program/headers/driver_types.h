@@ -276,6 +276,13 @@ enum cudaDeviceAttr {
     cudaDevAttrMemoryPoolsSupported = 115
 };
 
+enum cudaDeviceP2PAttr {
+    cudaDevP2PAttrPerformanceRank = 1,
+    cudaDevP2PAttrAccessSupported,
+    cudaDevP2PAttrNativeAtomicSupported,
+    cudaDevP2PAttrCudaArrayAccessSupported
+};
+
 struct cudaUUID_t {
     char bytes[16];
 };
@@ -284,7 +291,8 @@ struct cudaDeviceProp {
     cudaUUID_t uuid;
     size_t totalGlobalMem, sharedMemPerBlock, memPitch, totalConstMem, textureAlignment, texturePitchAlignment;
     size_t surfaceAlignment, sharedMemPerMultiprocessor, sharedMemPerBlockOptin, reservedSharedMemPerBlock;
-    int maxThreadsDim[3], maxGridSize[3], maxTexture2D[2], maxTexture3D[3];
+    int maxThreadsDim[3], maxGridSize[3], maxTexture2D[2], maxTexture3D[3], maxTexture1DLayered[2],
+        maxTexture2DLayered[3];
     int warpSize, maxThreadsPerBlock, clockRate, major, minor, deviceOverlap, multiProcessorCount,
         kernelExecTimeoutEnabled, integrated, canMapHostMemory, computeMode, maxTexture1D, maxTexture1DMipmap,
         maxTexture1DLinear, concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver,

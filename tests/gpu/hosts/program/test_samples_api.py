@@ -172,6 +172,8 @@ int main() {
     cudaDeviceProp properties;
     CHECK(cudaGetDeviceProperties(&properties, 0));
     void *arguments[] = {&count};
+    printf("%d %d ", properties.maxTexture1DLayered[1], properties.maxTexture2DLayered[0]);
+    printf("%s\\n", cudaGetErrorName(cudaDeviceGetP2PAttribute(&blocks, cudaDevP2PAttrAccessSupported, 0, 1)));
     for (int grid : {3, blocks * properties.multiProcessorCount + 1})
         printf("%s ", cudaGetErrorName(cudaLaunchCooperativeKernel(wait_for_all, grid, 1024, arguments, 0, stream)));
     int host;
@@ -188,5 +190,6 @@ int main() {
         "0 -5 -5 1 0000:00:00.0 cudaErrorInvalidValue",
         "1048576 1",
         "cudaErrorInvalidValue",
+        "2048 32768 cudaErrorInvalidDevice",
         f"cudaSuccess cudaErrorCooperativeLaunchTooLarge 30720 {228 * 1024 // 2 - 1024}",
     ], ended.stderr
