@@ -1,6 +1,6 @@
 # make run    installs missing packages and opens the window
 # make test   runs the tests, without a display      make sweep   runs the exhaustive tier, nightly or before a release
-# The rest: setup, lint, format, wheel, gpu-test, sanitize, mutants, lesson_mutants, lessons, flaky, fuzz, kills,
+# The rest: setup, lint, format, wheel, oldest, gpu-test, sanitize, mutants, lesson_mutants, lessons, flaky, fuzz, kills,
 # barriers, pycuda_check, program_check, tour, bench, docs, clean.
 # ARGS="..." goes to the program or to pytest.
 
@@ -8,7 +8,7 @@ SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
 KERNELS := $(shell find kernels assets/lessons gpu tools -name '*.cu' -o -name '*.cuh' -o -name '*.h')
 
-.PHONY: wheel run setup test sweep lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench docs clean packages
+.PHONY: wheel oldest run setup test sweep lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench docs clean packages
 
 run setup test sweep tour bench packages:
 	$(SETUP) $@ $(ARGS)
@@ -16,6 +16,13 @@ run setup test sweep tour bench packages:
 # Build the package, install it in a new environment and use it there; ARGS="--keep dist" keeps it for a release.
 wheel:
 	@python=$$(sh tools/find_python.sh) && "$$python" -m tools.installation.wheel_check $(ARGS)
+
+# The tests with the oldest packages that the requirements allow, in an environment of their own.
+oldest:
+	@python=$$(sh tools/find_python.sh) && "$$python" -m venv --clear .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet uv==0.13.9
+	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct -r requirements.txt
+	QT_QPA_PLATFORM=offscreen .venv-oldest/bin/python -m pytest $(ARGS)
 
 gpu-test:
 	$(SETUP) test -m gpu --require-gpu $(ARGS)

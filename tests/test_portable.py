@@ -11,7 +11,7 @@ import pytest
 
 from gpu.base.paths import ROOT
 
-FOLDERS = ("gpu", "gui", "tools", "tests", "assets")
+FOLDERS = ("gpu", "gui", "package", "tools", "tests", "assets")
 MODULES = [ROOT / "main.py", *sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))]
 
 UNIX_MODULES = {

@@ -91,6 +91,14 @@ def test_the_lock_has_a_hash_for_each_package_that_running_needs_and_its_depende
         assert all(each == least if operator == "==" else each >= least for each in locked), name
 
 
+def test_each_package_has_a_lower_bound_that_a_job_tests():
+    for file in ("requirements-run.txt", "requirements.txt"):
+        names = re.findall(r"^[A-Za-z].*", (ROOT / file).read_text("utf-8"), re.MULTILINE)
+        assert [name for name in names if not re.match(r"[\w-]+(>=|==)\d", name)] == []
+    assert "--resolution lowest-direct -r requirements.txt" in (ROOT / "Makefile").read_text("utf-8")
+    assert "make oldest" in (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+
+
 def test_workflows_pin_actions_by_commit():
     uses = [
         line
