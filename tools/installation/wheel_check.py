@@ -28,6 +28,7 @@ _TIMEOUT_S = 600
 _TOP_LEVEL = {"lockstep", f"lockstep_gpu-{__version__}.dist-info", f"lockstep_gpu-{__version__}.data"}
 
 _KERNEL = """\
+// lockstep: simulate double_all --grid 2 --block 64 --arg random:100 --arg 100
 extern "C" __global__ void double_all(float *data, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) data[i] *= 2;
@@ -144,6 +145,7 @@ def check_commands(installation: Path, lockstep: Path, python: Path, folder: Pat
         "-m lockstep": ([python, "-m", "lockstep", "list"], work, "reduction"),
         "run": ([lockstep, "run", "reduction"], work, "verified    yes"),
         "simulate": ([lockstep, "simulate", "double.cu", "double_all", *launch], work, "No findings."),
+        "check": ([lockstep, "check", "double.cu"], work, "1 checked, 0 findings"),
         "the window": ([python, "-m", "gui.driving.startup_time", str(time.time())], app, "wall_ms"),
         "the window's picture": ([python, "picture.py"], work, ""),
         "a notebook's cell": ([python, "cell.py"], work, "No findings."),
