@@ -1,9 +1,10 @@
-"""SECURITY.md: each promise has a test; those of the whole application are here."""
+"""SECURITY.md, and limits in the handbook: each promise has a test; those of the whole application are here."""
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 
@@ -60,15 +61,71 @@ PROMISES = {
 }
 """A part of each promise, as in the page, and its tests."""
 
+LESSON_PROMISES = {
+    "names file, line and reason": "gpu/lessons/test_lesson_reader.py::test_a_wrong_step_is_told_with_its_line",
+    "The program reads the arguments from standard input": "gpu/lessons/test_programs.py::"
+    "test_right_programs_are_accepted",
+    "rejects a program that crashes, does not end, launches no kernel": "gpu/lessons/test_programs.py::"
+    "test_wrong_programs_are_rejected",
+    "Kernels must compute the results": "gpu/lessons/test_programs.py::"
+    "test_programs_must_compute_on_the_gpu_and_report_errors",
+    'An "in" array must keep its values': "gpu/lessons/test_grading.py::test_an_input_must_keep_its_values",
+    "The verdict names the smallest input that fails": "gpu/lessons/test_grading.py::"
+    "test_the_smallest_failing_input_is_told",
+    "with 30 s of computing, 1 GB and no network": "gpu/process/test_grader.py::test_a_class_is_graded_and_reported "
+    "gpu/process/test_grader.py::test_a_process_that_judges_opens_no_file_of_others",
+    "clang sees only CUDA's headers": "gpu/process/test_submissions.py::"
+    "test_headers_of_cuda_are_visible_to_submissions",
+    "opens no connection or process, and has 5 s of computing": "gpu/process/test_program_confinement.py::"
+    "test_a_program_reaches_no_file_process_or_network gpu/process/test_program_confinement.py::"
+    "test_limits_of_time_memory_and_output_end_a_run_and_the_next_one_works",
+    "Symbolic links are not followed": "gpu/process/test_submissions.py::test_links_are_not_followed",
+    "Ctrl+C keeps all finished grades": "gpu/process/test_submissions.py::"
+    "test_ending_the_command_keeps_what_was_graded_and_leaves_no_process",
+    "If Lockstep itself fails": "gpu/process/test_submissions.py::test_a_failure_of_the_grader_is_not_the_submissions",
+    "because the machine is busy": "gpu/process/test_grader.py::"
+    "test_a_submission_is_not_wrong_because_the_machine_is_busy",
+    "without it, the seed is random and printed": "gpu/process/test_submissions.py::"
+    "test_the_seed_is_secret_unless_named",
+}
+"""The same of docs/lessons.md."""
 
-def test_each_promise_is_in_the_page_and_has_a_test():
-    page = (ROOT / "SECURITY.md").read_text("utf-8")
-    assert [promise for promise in PROMISES if promise not in page] == []
-    for name in " ".join(PROMISES.values()).split():
+RELIABILITY_PROMISES = {
+    "Limits count computing time": "gpu/base/test_resource_limits.py::test_computing_ends_when_its_time_is_up",
+    "they also count clock time": "gpu/base/test_resource_limits.py::test_waiting_ends_too",
+    "once it has computed for one second": "gpu/kernel/test_bounds.py::test_a_wait_alone_ends_nothing",
+    "`grade` counts computing time only": "gpu/base/test_resource_limits.py::"
+    "test_only_computing_counts_where_nobody_waits",
+    "The areas share the computing time equally": "tools/test_fuzz.py::"
+    "test_the_limit_counts_computing_time_and_no_area_takes_all_inputs",
+    'The verdict must not be "verified"': "tools/test_barriers.py::test_without_it_nothing_is_verified",
+    "A separate process decodes all other images": "gpu/files/test_image_bombs.py::"
+    "test_bombs_take_no_more_than_their_pixels",
+    "ends with the engine's process": "gpu/files/test_image_bombs.py::"
+    "test_an_image_that_is_being_decoded_is_stopped_with_the_engine",
+}
+"""The same of docs/reliability.md."""
+
+
+@pytest.mark.parametrize(
+    ("page", "promises"),
+    [
+        ("SECURITY.md", PROMISES),
+        ("docs/lessons.md", LESSON_PROMISES),
+        ("docs/reliability.md", RELIABILITY_PROMISES),
+    ],
+)
+def test_each_promise_is_in_the_page_and_has_a_test(page, promises):
+    text = (ROOT / page).read_text("utf-8")
+    words = " ".join(text.split())
+    assert [promise for promise in promises if " ".join(promise.split()) not in words] == []
+    for name in " ".join(promises.values()).split():
         path, _, function = name.partition("::")
         tree = ast.parse((ROOT / "tests" / path).read_text("utf-8"))
         functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         assert function in functions if function else functions, name
+    named = re.findall(r"`(\w+/[\w/]+\.py)`", text)
+    assert [name for name in named if not any((ROOT / root / name).exists() for root in ("", "tests"))] == []
 
 
 _WITHOUT_NETWORK = """
