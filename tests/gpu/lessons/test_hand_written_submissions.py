@@ -35,6 +35,8 @@ COUNT = """        __threadfence();
 
 # A text replaces the gap; pairs replace parts of the solution.
 WRONG: list[tuple[str, str | Edits]] = [
+    ("06-transpose/scatter", "b[(short)(column * rows + row)] = a[row * columns + column];"),
+    ("04-shared-memory/any-block", (("extern __shared__ float s[]", "__shared__ float s[48]"),)),
     ("02-divergence/clamp", "float v = x[i];\nif (v < low) v = low;\nelse if (v >= high + 1.0f) v = high;\ny[i] = v;"),
     (TREE, "for (int k = 1; k < 64; ++k) { if (t == 0) s[0] += s[k]; __syncthreads(); }"),
     (GROUPS, "for (int k = 1; k < 8; ++k) sum += i / 8 * 8 + (i + k) % 8 < n ? x[i / 8 * 8 + (i + k) % 8] : 0.0f;"),
