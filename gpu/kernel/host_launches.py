@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gpu.base.errors import InputError
+from gpu.base.python_operators import OPERATORS
 from gpu.files.source_lexer import blank_comments_and_literals, split_at_commas
 
 Extents = tuple[int, ...]
@@ -26,15 +26,7 @@ _SIZES = {
     "float2": 8,
     "float4": 16,
 }
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
+_OPERATORS = {ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.LShift, ast.RShift}
 _SIZEOF = re.compile(r"\bsizeof\s*\(\s*(?:unsigned\s+|signed\s+)?(\w+)\s*\)")
 _MAXIMUM_VALUE = 1 << 40
 _MAXIMUM_DEPTH = 20
@@ -229,7 +221,7 @@ class _Constants:
                 first, second = self._evaluate_node(left, depth), self._evaluate_node(right, depth)
                 if isinstance(op, ast.LShift) and second > 40:
                     raise _UnknownError
-                value = _OPERATORS[type(op)](first, second)
+                value: int = OPERATORS[type(op)](first, second)
             case _:
                 raise _UnknownError
         if not 0 <= value < _MAXIMUM_VALUE:  # C divides negative numbers differently from Python

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.base.errors import InputError
+from gpu.base.python_operators import OPERATORS
 from gpu.files.file_access import format_path
 
 Array = npt.NDArray[Any]
@@ -44,26 +44,9 @@ class ExpressionError(InputError):
         self.expression = expression
 
 
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.RShift: operator.rshift,
-}
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.Invert: operator.invert}
+_BINARY = {ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.RShift}
+_COMPARISONS = {ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq}
+_UNARY = {ast.USub, ast.Invert}
 
 
 def _arange(count: Value, *further_arguments: Value) -> Array:
@@ -229,13 +212,13 @@ def _evaluate_node(node: ast.expr, names: Mapping[str, Value], text: str) -> Val
             base, exponent = _check_broadcast(_evaluate_node(left, names, text), _evaluate_node(right, names, text))
             return np.float64(base) ** np.float64(exponent)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _BINARY[type(op)](
+            return OPERATORS[type(op)](
                 *_check_broadcast(_evaluate_node(left, names, text), _evaluate_node(right, names, text))
             )
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _UNARY:
-            return _UNARY[type(sign)](_evaluate_node(operand, names, text))
+            return OPERATORS[type(sign)](_evaluate_node(operand, names, text))
         case ast.Compare(left=left, ops=[comparison], comparators=[right]) if type(comparison) in _COMPARISONS:
-            return _COMPARISONS[type(comparison)](
+            return OPERATORS[type(comparison)](
                 *_check_broadcast(_evaluate_node(left, names, text), _evaluate_node(right, names, text))
             )
         case ast.IfExp(test=test, body=body, orelse=other):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from gpu.base.python_operators import OPERATORS
 from gpu.hosts.cupy.jit.values import (
     BOOL,
     Constant,
@@ -23,34 +22,6 @@ from gpu.hosts.cupy.jit.values import (
     to_value,
 )
 
-_PYTHON: dict[type[ast.AST], Callable[..., Any]] = {
-    ast.And: lambda x, y: x and y,
-    ast.Or: lambda x, y: x or y,
-    ast.Not: operator.not_,
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
-    ast.BitXor: operator.xor,
-    ast.Invert: operator.invert,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-}
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _LOGICAL = {ast.And: "&&", ast.Or: "||"}
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
@@ -85,7 +56,7 @@ def apply_operator(op: type[ast.AST], arguments: Sequence[Expression], mode: str
         If an argument is not a number, or the operator does not have its type.
     """
     if all(isinstance(each, Constant) for each in arguments):
-        return Constant(_PYTHON[op](*(each.value for each in arguments if isinstance(each, Constant))))
+        return Constant(OPERATORS[op](*(each.value for each in arguments if isinstance(each, Constant))))
     types = [_find_type(each, mode) for each in arguments]
     if len(arguments) == 1:
         return _apply_unary(op, arguments[0], types[0], mode)
