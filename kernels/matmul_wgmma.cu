@@ -240,6 +240,15 @@ __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, u
 #endif
 }
 
+// One thread makes the barriers of full and free stages; the fence shows them to asynchronous copies.
+__device__ void make_stage_barriers(unsigned int full, unsigned int empty) {
+    for (int i = 0; i < STAGES; ++i) {
+        make_barrier(full + i * 8, 1);
+        make_barrier(empty + i * 8, MULTIPLYING);
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
 // Tiles of C are ordered in bands: top to bottom first, then left to right.
 __device__ void place_of(int tile, int down, int across, int &y, int &x) {
     int first = tile / (BAND * across) * BAND;
@@ -266,13 +275,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int steps = (k + DEPTH - 1) / DEPTH;
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            make_barrier(full + i * 8, 1);
-            make_barrier(empty + i * 8, MULTIPLYING);
-        }
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
+    if (threadIdx.x == 0) make_stage_barriers(full, empty);
     __syncthreads();
 
     int stage = 0;
@@ -463,13 +466,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
     int rank = blockIdx.x % SPLITS;
     int begin = steps * rank / SPLITS;
     int end = steps * (rank + 1) / SPLITS;
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            make_barrier(full + i * 8, 1);
-            make_barrier(empty + i * 8, MULTIPLYING);
-        }
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
+    if (threadIdx.x == 0) make_stage_barriers(full, empty);
     __syncthreads();
 
     int stage = 0;

@@ -11,12 +11,12 @@ import numpy as np
 from gpu.declaration.pattern import Params
 from gpu.engines.base import Buffer, Device, Engine, Module
 from gpu.patterns.matmul.block_tiles import BlockTile
-from gpu.patterns.matmul.split_k import SplitKBuffers
 
 FILE = "matmul.cu"
 
 _QUAD = 4
-_PADDING_BLOCK = 256
+_ELEMENTS_BLOCK = 256
+"""Threads of a block that pads or adds elements."""
 _MIN_PADDED_OPERATIONS = 2**27
 """Multiply-adds from which padding B's rows to whole quads (four floats) pays off."""
 
@@ -142,20 +142,23 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
     plan = choose_plan(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, plan.defines(wide=wide, n=n))
     padded_b = _pad_to_quads(engine, module, b) if wide else b
-    parts = SplitKBuffers(engine, c, plan.parts)
-    alpha, beta = (params["alpha"], params["beta"]) if plan.parts == 1 else (1, 0)
+    has_parts = plan.parts > 1
+    products = engine.allocate((plan.parts, *c.shape), np.float32) if has_parts else c
+    scales = np.float32(params["alpha"]), np.float32(params["beta"])
     engine.launch(
         module.kernel("matmul_peak"),
         (-(-n // plan.tile.columns), -(-m // plan.tile.rows), plan.splits * plan.parts),
         (plan.tile.threads, 1, 1),
         a,
         padded_b,
-        parts.partial_products,
+        products,
         *(np.int32(size) for size in (m, n, k, padded_b.shape[1])),
-        np.float32(alpha),
-        np.float32(beta),
+        *((np.float32(1), np.float32(0)) if has_parts else scales),
     )
-    parts.sum_parts(module, "matmul_add_parts", params)
+    if has_parts:
+        grid, sizes = (-(-m * n // _ELEMENTS_BLOCK), 1, 1), (np.int32(m * n), np.int32(plan.parts))
+        engine.launch(module.kernel("matmul_add_parts"), grid, (_ELEMENTS_BLOCK, 1, 1), products, c, *sizes, *scales)
+        engine.free(products)
     if padded_b is not b:
         engine.free(padded_b)
 
@@ -168,6 +171,6 @@ def _pad_to_quads(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
         return matrix
     padded = engine.allocate((rows, quads * _QUAD), np.float32)
     sizes = np.int32(rows), np.int32(columns), np.int32(quads)
-    grid = (-(-rows * quads // _PADDING_BLOCK), 1, 1)
-    engine.launch(module.kernel("matmul_whole_quads"), grid, (_PADDING_BLOCK, 1, 1), matrix, padded, *sizes)
+    grid = (-(-rows * quads // _ELEMENTS_BLOCK), 1, 1)
+    engine.launch(module.kernel("matmul_whole_quads"), grid, (_ELEMENTS_BLOCK, 1, 1), matrix, padded, *sizes)
     return padded
