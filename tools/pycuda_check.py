@@ -154,17 +154,10 @@ def _format_lines(tests: Sequence[CheckedFile], examples: Sequence[CheckedFile],
     yield f"`make pycuda_check` runs the tests and examples of PyCUDA {python_files.VERSION}, unchanged from PyPI, with"
     yield f"`python main.py pycuda`, and writes this page. Date of this run: {day}."
     yield ""
-    yield "| tests | passed | failed | skipped |"
-    yield "| --- | ---: | ---: | ---: |"
-    for test in tests:
-        yield f"| `{test.name}` | {test.passed} | {len(test.failed)} | {len(test.skipped)} |"
-    passed, failed = sum(test.passed for test in tests), sum(len(test.failed) for test in tests)
-    yield f"| all | {passed} | {failed} | {sum(len(test.skipped) for test in tests)} |"
-    yield ""
-    yield f"{100 * passed / max(passed + failed, 1):.1f}% of the tests that were not skipped pass."
+    yield from format_counts(tests)
     yield from _DIFFERENCES
-    yield from _format_reasons("Failed", [f"`{test.name}` {why}" for test in tests for why in test.failed])
-    yield from _format_reasons("Skipped by PyCUDA's tests", [why for test in tests for why in test.skipped])
+    yield from format_reasons("Failed", [f"`{test.name}` {why}" for test in tests for why in test.failed])
+    yield from format_reasons("Skipped by PyCUDA's tests", [why for test in tests for why in test.skipped])
     yield ""
     yield "## Examples"
     yield ""
@@ -174,8 +167,8 @@ def _format_lines(tests: Sequence[CheckedFile], examples: Sequence[CheckedFile],
     missing = len(examples) - passing - len(failing)
     yield f"{missing} need packages that are not installed. Examples that create no context,"
     yield "because a release removed `import pycuda.autoinit` from them, get that line back."
-    yield from _format_reasons("Failed", [f"`{each.name}` {_failure_reason(each)}" for each in failing])
-    yield from _format_reasons(
+    yield from format_reasons("Failed", [f"`{each.name}` {_failure_reason(each)}" for each in failing])
+    yield from format_reasons(
         "Not run", [f"`{example.name}` {example.skipped[0]}" for example in examples if example.skipped]
     )
 
@@ -186,7 +179,20 @@ def _failure_reason(example: CheckedFile) -> str:
     return f"{known} ({example.failed[0]})" if known else example.failed[0]
 
 
-def _format_reasons(title: str, reasons: Sequence[str]) -> Iterator[str]:
+def format_counts(tests: Sequence[CheckedFile]) -> Iterator[str]:
+    """Yield the lines of a table of tests, and the share that passes."""
+    yield "| tests | passed | failed | skipped |"
+    yield "| --- | ---: | ---: | ---: |"
+    for test in tests:
+        yield f"| `{test.name}` | {test.passed} | {len(test.failed)} | {len(test.skipped)} |"
+    passed, failed = sum(test.passed for test in tests), sum(len(test.failed) for test in tests)
+    yield f"| all | {passed} | {failed} | {sum(len(test.skipped) for test in tests)} |"
+    yield ""
+    yield f"{100 * passed / max(passed + failed, 1):.1f}% of the tests that were not skipped pass."
+
+
+def format_reasons(title: str, reasons: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a list of reasons, the most frequent first; none without reasons."""
     if reasons:
         yield ""
         yield f"{title}:"

@@ -249,7 +249,6 @@ class RunTasks:
         self.separate_chunks = {
             name: tuple(map(self._wrap_chunk, separate_chunk)) for name, separate_chunk in separate_chunks.items()
         }
-        self.start_time = time.perf_counter()
         cluster.run_event_listener.add_listeners(
             self.run_id, self.event_log.on_run_event, self.event_log.on_scheduler_event
         )

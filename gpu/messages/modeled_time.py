@@ -181,19 +181,15 @@ class ModeledTime:
 
 
 @dataclass(frozen=True)
-class ModelPattern(Request[ModeledTime]):
-    """Model the time of one variant of a pattern on a described GPU.
+class VariantOnGpu:
+    """The run and the described GPU that a request is about.
 
     Parameters
     ----------
     pattern, variant, params, inputs, seed, sources, side
         As in RunPattern.
     gpu : str
-        A key of `gpu.timing.gpus`.
-    gpu_scaling : GpuScaling
-        Changes to the GPU description.
-    count_operations : bool
-        Whether to count operations if the pattern does not declare them.
+        Key, as in `gpu.timing.gpus.find_gpu`.
     """
 
     pattern: str
@@ -204,6 +200,22 @@ class ModelPattern(Request[ModeledTime]):
     seed: int = 0
     sources: Mapping[str, str] = field(default_factory=dict)
     side: int = 0
+
+
+@dataclass(frozen=True)
+class ModelPattern(VariantOnGpu, Request[ModeledTime]):
+    """Model the time of one variant of a pattern on a described GPU.
+
+    Parameters
+    ----------
+    pattern, variant, gpu, params, inputs, seed, sources, side
+        As in VariantOnGpu.
+    gpu_scaling : GpuScaling
+        Changes to the GPU description.
+    count_operations : bool
+        Whether to count operations if the pattern does not declare them.
+    """
+
     gpu_scaling: GpuScaling = UNSCALED
     count_operations: bool = False
 

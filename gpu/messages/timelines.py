@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu.messages.kernels import KernelLaunch
-from gpu.messages.modeled_time import LineCode
+from gpu.messages.modeled_time import LineCode, VariantOnGpu
 from gpu.messages.requests import ArrayResult, Request
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.timeline import SPAN, LaunchTimelines
@@ -67,29 +67,19 @@ class TimelineResult(ArrayResult):
 
 
 @dataclass(frozen=True)
-class TimelinePattern(Request[TimelineResult]):
+class TimelinePattern(VariantOnGpu, Request[TimelineResult]):
     """Model when the warps of a run issue on a GPU.
 
     It runs in the simulator's process for every engine.
 
     Parameters
     ----------
-    pattern, variant, params, inputs, seed, sources, side
-        As in RunPattern.
-    gpu : str
-        Key, as in `gpu.timing.gpus.find_gpu`.
+    pattern, variant, gpu, params, inputs, seed, sources, side
+        As in VariantOnGpu.
     launch : int or None
         Index of the launch, with fills counted; None for the longest.
     """
 
-    pattern: str
-    variant: str
-    gpu: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
-    seed: int = 0
-    sources: Mapping[str, str] = field(default_factory=dict)
-    side: int = 0
     launch: int | None = None
 
 

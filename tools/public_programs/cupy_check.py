@@ -19,7 +19,7 @@ from pathlib import Path
 from gpu.base.paths import DOCS, ROOT
 from tools.public_programs import cupy_scripts
 from tools.public_programs.cupy_scripts import SCRIPTS, PublicScript, run_script
-from tools.pycuda_check import CheckedFile, read_report
+from tools.pycuda_check import CheckedFile, format_counts, format_reasons, read_report
 
 PAGE = DOCS / "cupy.md"
 HEADING = "## CuPy's own tests"
@@ -39,8 +39,6 @@ _NOTES = {
     ),
 }
 """Reasons for failed tests that are known."""
-_MAX_LETTERS = 160
-"""Letters of a reason in a list of the page."""
 _MARKERS = ("slow", "multi_gpu", "parallel_threads", "iterations", "thread_unsafe", "gpu")
 _RUN_GUIDE = """
 import doctest, sys
@@ -124,35 +122,16 @@ def _format_tests(tests: Sequence[CheckedFile], guide: str, day: str) -> Iterato
     yield f"and the scripts below, and writes both sections. Date of this run: {day}. Tests marked slow (Jitify, arrays"
     yield "of 4 GB) are left out."
     yield ""
-    yield "| tests | passed | failed | skipped |"
-    yield "| --- | ---: | ---: | ---: |"
-    for test in tests:
-        yield f"| `{test.name}` | {test.passed} | {len(test.failed)} | {len(test.skipped)} |"
-    passed, failed = sum(test.passed for test in tests), sum(len(test.failed) for test in tests)
-    yield f"| all | {passed} | {failed} | {sum(len(test.skipped) for test in tests)} |"
-    yield ""
-    yield f"{100 * passed / max(passed + failed, 1):.1f}% of the tests that were not skipped pass."
+    yield from format_counts(tests)
     yield f"In CuPy's user guide, {guide} examples in `kernel.rst` give the printed results."
-    yield from _format_list("Failed", [f"`{test.name}` {_explain(why)}" for test in tests for why in test.failed])
-    yield from _format_list("Skipped", [why for test in tests for why in test.skipped])
+    yield from format_reasons("Failed", [f"`{test.name}` {_explain(why)}" for test in tests for why in test.failed])
+    yield from format_reasons("Skipped", [why for test in tests for why in test.skipped])
 
 
 def _explain(failure: str) -> str:
     name, _, message = failure.partition(": ")
     test = name.partition("[")[0]
     return f"`{test}`: {_NOTES.get(test) or message}"
-
-
-def _format_list(title: str, lines: Sequence[str]) -> Iterator[str]:
-    if lines:
-        yield ""
-        yield f"{title}:"
-        yield ""
-        for line in dict.fromkeys(lines):
-            count = lines.count(line)
-            text = " ".join(line.split())
-            text = text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 3]}..."
-            yield f"- {text}" + (f" ({count})" if count > 1 else "")
 
 
 def _format_scripts(results: Sequence[tuple[PublicScript, str]]) -> Iterator[str]:
@@ -172,7 +151,7 @@ def _format_scripts(results: Sequence[tuple[PublicScript, str]]) -> Iterator[str
     yield "kernel of their own. Sizes were reduced, and `time.clock`, which Python no longer has, was replaced. The"
     yield "kernels of the tutorial, whose scripts need PyTorch on a GPU, are compared with NumPy. Matplotlib was an"
     yield "empty module."
-    yield from _format_list(
+    yield from format_reasons(
         "Failed",
         [f"`{script.path}` {cupy_scripts.NOTES.get(script.path, '')} ({error})" for script, error in results if error],
     )

@@ -26,13 +26,13 @@ values computed from thread indices have no provenance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.ir.intrinsics import MATRIX_PRODUCTS, TEXTURE_INTERPOLATION
-from gpu.simulator.ir.walking import Visitor, child_nodes, query_cache, walk
+from gpu.simulator.ir.walking import Visitor, child_nodes, inner_statements, query_cache, walk
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
 NO_USE, DATA_USE, INDEX_USE = 0, 1, 2
@@ -227,7 +227,7 @@ class OperationCounter(Visitor):
         found = list(self._own_expressions(statement))
         if isinstance(statement, ir.Loop) and statement.step is not None:
             found.append((statement.step, NO_USE))
-        for inner in _inner_statements(statement):
+        for inner in inner_statements(statement):
             found += self._expressions(inner)
         return found
 
@@ -258,7 +258,7 @@ class OperationCounter(Visitor):
                 found.append(statement)
             for expression, _ in self._own_expressions(statement):
                 found += [node for node in walk(expression) if isinstance(node, ir.Assign | ir.Update | ir.Call)]
-            pending += _inner_statements(statement)
+            pending += inner_statements(statement)
         return found
 
     def _propagate_reads(self, definitions: Sequence[Any]) -> None:
@@ -353,7 +353,7 @@ class OperationCounter(Visitor):
         counts = [self._count(each, use)[0] for each, use in self._own_expressions(statement)]
         if any(counts):
             self._operations[id(statement)] = sum(counts)
-        for inner in _inner_statements(statement):
+        for inner in inner_statements(statement):
             self._count_statement(inner)
 
     def _count(self, expression: ir.Expression, use: int) -> tuple[int, int]:
@@ -418,21 +418,6 @@ def _conditional_operands(expression: ir.Expression) -> tuple[ir.Expression, ...
             return (right,)
         case _:
             return ()
-
-
-def _inner_statements(statement: ir.Statement) -> Iterator[ir.Statement]:
-    """Yield the direct inner statements of a statement."""
-    match statement:
-        case ir.Block(statements):
-            yield from statements
-        case ir.If(_, then, orelse):
-            yield then
-            if orelse is not None:
-                yield orelse
-        case ir.Loop():
-            yield statement.body
-        case ir.Switch(_, sections):
-            yield from (section.body for section in sections)
 
 
 def _find_changed_variable(definition: ir.Declare | ir.Assign | ir.Update) -> int | None:

@@ -102,6 +102,21 @@ def child_nodes(node: Any) -> list[Any]:
     return nodes
 
 
+def inner_statements(statement: nodes.Statement) -> Iterator[nodes.Statement]:
+    """Yield the direct inner statements of a statement."""
+    match statement:
+        case nodes.Block(statements):
+            yield from statements
+        case nodes.If(_, then, orelse):
+            yield then
+            if orelse is not None:
+                yield orelse
+        case nodes.Loop():
+            yield statement.body
+        case nodes.Switch(_, sections):
+            yield from (section.body for section in sections)
+
+
 def replace_children(node: Any, replace: Callable[[Any], Any]) -> Any:
     """Return a copy of a node in which a function's results replace its direct children."""
     changed: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gpu.recording.data import LaunchRecord, TraceData, TraceMemory
 from gpu.recording.statements import ExecutedStatement, Statement, Term, TraceFunction
 from gpu.simulator import ir
 from gpu.simulator.ir.intrinsics import ATOMICS
-from gpu.simulator.ir.walking import Visitor
+from gpu.simulator.ir.walking import Visitor, inner_statements
 from gpu.simulator.trace.recorded_memory import RecordedMemory
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves, vector_size
@@ -94,26 +94,11 @@ def describe_function(function: ir.Function, positions: Mapping[SourcePosition, 
             )
         if position >= 0 or isinstance(statement, ir.Loop):
             statements.append(Statement(position, loops))
-        for inner in _inner_statements(statement):
+        for inner in inner_statements(statement):
             visit(inner, loops)
 
     visit(function.body, ())
     return TraceFunction(function.name, names, pointers, tuple(statements), rounds)
-
-
-def _inner_statements(statement: ir.Statement) -> Iterator[ir.Statement]:
-    """Yield the direct inner statements of a statement."""
-    match statement:
-        case ir.Block(statements):
-            yield from statements
-        case ir.If(_, then, orelse):
-            yield then
-            if orelse is not None:
-                yield orelse
-        case ir.Loop():
-            yield statement.body
-        case ir.Switch(_, sections):
-            yield from (section.body for section in sections)
 
 
 def _position_number(statement: ir.Statement, positions: Mapping[SourcePosition, int]) -> int:
@@ -128,7 +113,7 @@ def _find_first_position(loop: ir.Loop, positions: Mapping[SourcePosition, int])
         position = _position_number(statement, positions)
         if position >= 0:
             return position
-        waiting += reversed(list(_inner_statements(statement)))
+        waiting += reversed(list(inner_statements(statement)))
     return -1
 
 
