@@ -81,22 +81,15 @@ def print_modeled_pattern(
 def print_modeled_kernel(options: argparse.Namespace, defines: Mapping[str, str]) -> None:
     """Model a launch of a file's kernel and print the result."""
     from gpu.run.modeling import timing_model
+    from gpu.timing.gpus import find_gpu
 
     if options.textures:
         raise InputError("--texture cannot be modeled: the timing model has no cache for texture references.")
-    modeled_run = timing_model.model_kernel(
-        options.file,
-        read_source(options.file),
-        options.kernel,
-        options.grid,
-        options.block,
-        options.arguments,
-        options.gpu,
-        shared_bytes=options.shared,
-        defines=defines,
-        include_dirs=options.include_dirs,
-        constants=dict(options.constants),
-    )
+    launch = timing_model.UnboundLaunch(
+        options.file, read_source(options.file), options.kernel, options.grid, options.block, options.arguments,
+        options.shared, defines, options.include_dirs, dict(options.constants),
+    )  # fmt: skip
+    modeled_run = timing_model.model_launch(launch, find_gpu(options.gpu))
     about = {"file": str(options.file), "kernel": options.kernel}
     _print_result(about, f"{Path(options.file).name}: {options.kernel}", modeled_run, json=options.json)
 

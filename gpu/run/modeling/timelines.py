@@ -49,7 +49,7 @@ def model_pattern_timelines(request: TimelinePattern) -> RunTimelines:
 
 
 def model_kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
-    """Model a launch of any kernel; return its timelines. Raises the errors of `timing_model.model_kernel`."""
+    """Model a launch of any kernel; return its timelines. Raises the errors of `timing_model.model_launch`."""
     description = find_gpu(gpu)
     bound = bind_launch(to_unbound_launch(launch), description, lines=True)
     timelines = bound.file.build_timelines(bound.name, bound.shape, bound.values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -269,22 +269,9 @@ def model_host_program(
     return engine
 
 
-def model_kernel(
-    file: Path,
-    text: str,
-    kernel: str,
-    grid: Extent | None,
-    block: Extent | None,
-    arguments: Sequence[Any],
-    gpu: str,
-    *,
-    shared_bytes: int | None = None,
-    defines: Mapping[str, int | str] | None = None,
-    include_dirs: Sequence[Path] = (),
-    constants: Mapping[str, Any] | None = None,
-    gpu_scaling: GpuScaling = UNSCALED,
-) -> ModeledRun:
-    """Model one launch of a file's kernel.
+@dataclass(frozen=True, eq=False)
+class UnboundLaunch:
+    """A launch of a file's kernel.
 
     Parameters
     ----------
@@ -294,25 +281,7 @@ def model_kernel(
         The file's content.
     kernel, grid, block, arguments, shared_bytes, defines, include_dirs, constants
         As of `gpu.kernel.simulate.simulate`.
-    gpu, gpu_scaling
-        As of `model_pattern`.
-
-    Raises
-    ------
-    InputError
-        There is no such GPU, or an extent, argument or constant is invalid.
-    KernelError
-        The timing model does not support the kernel, or its launch is invalid.
     """
-    launch = UnboundLaunch(
-        file, text, kernel, grid, block, arguments, shared_bytes, dict(defines or {}), include_dirs, constants or {}
-    )
-    return model_launch(launch, gpu_scaling.scale_gpu(find_gpu(gpu)))
-
-
-@dataclass(frozen=True, eq=False)
-class UnboundLaunch:
-    """A launch of a file's kernel, with the fields of `model_kernel`."""
 
     file: Path
     text: str
@@ -320,10 +289,10 @@ class UnboundLaunch:
     grid: Extent | None
     block: Extent | None
     arguments: Sequence[Any]
-    shared_bytes: int | None
-    defines: Mapping[str, int | str]
-    include_dirs: Sequence[Path]
-    constants: Mapping[str, Any]
+    shared_bytes: int | None = None
+    defines: Mapping[str, int | str] = field(default_factory=dict)
+    include_dirs: Sequence[Path] = ()
+    constants: Mapping[str, Any] = field(default_factory=dict)
 
 
 def to_unbound_launch(launch: KernelLaunch) -> UnboundLaunch:
@@ -339,7 +308,15 @@ def to_unbound_launch(launch: KernelLaunch) -> UnboundLaunch:
 
 
 def model_launch(launch: UnboundLaunch, gpu: GpuDescription) -> ModeledRun:
-    """Model a launch on a GPU; raises the errors of `model_kernel`."""
+    """Model a launch on a GPU.
+
+    Raises
+    ------
+    InputError
+        An extent, argument or constant is invalid.
+    KernelError
+        The timing model does not support the kernel, or its launch is invalid.
+    """
     bound = bind_launch(launch, gpu)
     estimate = bound.file.estimate_launch(bound.name, bound.shape, bound.values)
     code = bound.file.machine_kernel(bound.name)
@@ -373,7 +350,7 @@ def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = Fal
     Raises
     ------
     InputError, KernelError
-        As of `model_kernel`.
+        As of `model_launch`.
     """
     file, kernel, shared_bytes = launch.file, launch.kernel, launch.shared_bytes
     file_launch = find_host_launch(launch.text, kernel, launch.defines)

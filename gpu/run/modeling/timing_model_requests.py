@@ -47,7 +47,7 @@ def execute_model_pattern(request: ModelPattern, report_progress: ProgressCallba
 
 
 def execute_model_kernel(request: ModelKernel) -> ModeledTime:
-    """Model a launch of any kernel; raises the errors of `gpu.run.modeling.timing_model.model_kernel`."""
+    """Model a launch of any kernel; raises the errors of `gpu.run.modeling.timing_model.model_launch`."""
     launch = to_unbound_launch(request.launch)
     run = model_launch(launch, request.gpu_scaling.scale_gpu(find_gpu(request.gpu)))
     operations = float(count_kernel(request.launch)[1].counts.operations) if request.count_operations else 0.0

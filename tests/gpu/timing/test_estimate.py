@@ -8,7 +8,7 @@ import pytest
 from gpu.base.errors import CompileError
 from gpu.devices.probe import find_nvcc
 from gpu.patterns import find_pattern
-from gpu.run.modeling.timing_model import model_kernel, model_pattern
+from gpu.run.modeling.timing_model import model_pattern
 from gpu.simulator.ir.forms import Missing
 from gpu.simulator.ir.intrinsics import INTRINSICS
 from gpu.simulator.simulated_module import SimulatedModule
@@ -21,6 +21,7 @@ from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.program import parse_ptx
 from gpu.timing.ptx.sampled_blocks import GridShape
+from tests.gpu.timing.modeled_kernels import model_kernel
 
 TEXT = """
 __constant__ float SCALE[2] = {2.0f, 3.0f};

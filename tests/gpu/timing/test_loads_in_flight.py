@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.run.modeling.timing_model import model_kernel
 from tests import needs
+from tests.gpu.timing.modeled_kernels import model_kernel
 
 pytestmark = needs.nvcc
 

@@ -10,9 +10,10 @@ import pytest
 from gpu.base.errors import CompileError, InputError, KernelError
 from gpu.cli import main as cli
 from gpu.patterns import find_pattern
-from gpu.run.modeling.timing_model import model_kernel, model_pattern
+from gpu.run.modeling.timing_model import model_pattern
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
+from tests.gpu.timing.modeled_kernels import model_kernel
 
 pytestmark = needs.nvcc
 

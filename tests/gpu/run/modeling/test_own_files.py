@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gpu.run.modeling.timing_model import ModeledRun, model_kernel
+from gpu.run.modeling.timing_model import ModeledRun
 from tests import needs
+from tests.gpu.timing.modeled_kernels import model_kernel
 
 KERNEL = """\
 #include <cassert>

@@ -26,7 +26,6 @@ from gpu.messages.kernels import CheckSource
 from gpu.messages.programs import ProgramEnd, ProgramProgress, RunProgram, WholeProgram, has_main
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.run.handlers.execution import execute_request
-from gpu.run.modeling.timing_model import model_kernel
 from gpu.run.programs import child_runner
 from gpu.run.programs.child_runner import run_program
 from gpu.run.programs.launch_messages import match_script_lines
@@ -34,6 +33,7 @@ from gpu.run.programs.launch_modeler import LaunchModeler
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing.gpus import find_gpu
 from tests import needs
+from tests.gpu.timing.modeled_kernels import model_kernel
 
 
 def test_lines_of_a_kernel_are_found_in_the_script_that_it_was_made_in():

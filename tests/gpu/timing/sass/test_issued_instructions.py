@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.run.modeling.timing_model import model_kernel
 from gpu.timing.sass.cubin import MachineInstruction
 from gpu.timing.sass.issued_instructions import ExecutedLine, estimate_issued_instructions
 from tests import needs
+from tests.gpu.timing.modeled_kernels import model_kernel
 
 
 def make_instructions(text: str) -> list[MachineInstruction]:
