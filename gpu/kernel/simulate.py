@@ -28,7 +28,7 @@ from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.checkers.trials import select_trial_findings
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.launch import LaunchOptions, SimulatedKernel
 from gpu.simulator.executor.state.observer import Observer
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Type
@@ -190,7 +190,7 @@ def simulate(
         specified.append(constant if requested is None else requested)  # type: ignore[arg-type]
     extents = (_to_extent("grid", specified[0]), _to_extent("block", specified[1]))
     printed: list[PrintedText] = []
-    options: dict[str, Any] = {
+    options: LaunchOptions = {
         "shared_bytes": (launch.shared_bytes or 0) if shared_bytes is None else shared_bytes,
         "on_print": lambda thread, text: printed.append(PrintedText(thread, text)),
         "max_rounds": max_steps,
@@ -218,7 +218,7 @@ def _run(
     kernel: str,
     extents: tuple[tuple[int, int, int], tuple[int, int, int]],
     arguments: Sequence[Any],
-    options: Mapping[str, Any],
+    options: LaunchOptions,
     printed: list[PrintedText],
     *,
     traced: bool,
@@ -265,7 +265,7 @@ def _run(
 def _launch(
     kernel: SimulatedKernel,
     launch: tuple[Any, ...],
-    options: Mapping[str, Any],
+    options: LaunchOptions,
     uninitialized: Collection[str],
     observers: Sequence[Observer],
 ) -> tuple[list[Finding], list[Finding]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from gpu.recording.types import TraceFinding
 from gpu.simulator import ir
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
-from gpu.simulator.executor.launch import Argument, SimulatedKernel
+from gpu.simulator.executor.launch import Argument, LaunchOptions, SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.observer import Observer
@@ -174,17 +174,12 @@ class SimulatedModule:
         block: Sequence[int],
         arguments: Sequence[Argument],
         *,
-        shared_bytes: int = 0,
         max_lane_events: int = MAXIMUM_LANE_EVENTS,
-        on_print: Callable[[str, str], None] | None = None,
-        max_rounds: int | None = None,
-        max_seconds: float | None = None,
-        schedule: str = ROUND_ROBIN,
         checked: bool = True,
         uninitialized: Collection[str] = (),
         observers: Sequence[Observer] = (),
-        blocks: range | None = None,
         cluster: Cluster | None = None,
+        **options: Unpack[LaunchOptions],
     ) -> Trace:
         """Run a kernel as `SimulatedKernel.launch` does, and record every step of it.
 
@@ -192,7 +187,7 @@ class SimulatedModule:
         ----------
         name : str
             The kernel.
-        grid, block, arguments, shared_bytes, on_print, max_rounds, max_seconds, schedule, blocks
+        grid, block, arguments, **options
             As for a launch.
         max_lane_events : int
             The most statements of single lanes to record. A larger launch still runs to its end; `Trace.stopped` is
@@ -223,13 +218,8 @@ class SimulatedModule:
                 grid,
                 block,
                 arguments,
-                shared_bytes=shared_bytes,
                 observers=(recorder, *checkers, finding_events, *observers) if checked else (recorder, *observers),
-                on_print=on_print,
-                max_rounds=max_rounds,
-                max_seconds=max_seconds,
-                schedule=schedule,
-                blocks=blocks,
+                **options,
             )
         except LaunchError as error:
             if not error.kind:
@@ -238,7 +228,7 @@ class SimulatedModule:
             failure = (TraceFinding(recorder.running_event, build_error_finding(error), recorder.failed_access),)
         source, file, defines = self._source
         macros = {key: str(value) for key, value in defines.items()}
-        findings = (*finding_events.findings, *failure)
+        schedule, findings = options.get("schedule", ROUND_ROBIN), (*finding_events.findings, *failure)
         return Trace(
             gather_trace_data(recorder, LaunchRecord(name, source, str(file), macros, schedule, message, findings))
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,17 @@ class _SharedMemoryLimit:
     """The most static and dynamic shared memory of a block, in bytes: of a kernel and all its variants."""
 
     bytes: int = LIMITS.shared_bytes
+
+
+class LaunchOptions(TypedDict, total=False):
+    """Options of `SimulatedKernel.launch` that a recorded launch has too."""
+
+    shared_bytes: int
+    on_print: Callable[[str, str], None] | None
+    max_rounds: int | None
+    max_seconds: float | None
+    schedule: str
+    blocks: range | None
 
 
 class SimulatedKernel:
