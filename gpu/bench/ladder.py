@@ -85,16 +85,7 @@ def measure(engine: Engine, prepared: PreparedCase, repetitions: int) -> Iterato
         if variant.is_single_thread or variant.unsupported_reason(engine.device) or variant.obstacle(inputs, params):
             continue
         try:
-            verified, times = verify_and_time(
-                engine,
-                pattern,
-                variant,
-                inputs,
-                params,
-                prepared.expected,
-                repetitions=repetitions,
-                restore_inputs=case.restores_inputs,
-            )
+            verified, times = verify_and_time(engine, variant, prepared, repetitions)
         except (CompileError, LaunchError) as error:
             yield Measurement(
                 case.work, variant.title, is_variant=True, times_ms=(), amount=0, unit="", remark=error.message
@@ -112,28 +103,16 @@ def measure(engine: Engine, prepared: PreparedCase, repetitions: int) -> Iterato
 
 
 def verify_and_time(
-    engine: Engine,
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    params: Params,
-    expected: ExpectedResult,
-    *,
-    repetitions: int,
-    restore_inputs: bool,
+    engine: Engine, variant: Variant, prepared: PreparedCase, repetitions: int
 ) -> tuple[bool, tuple[float, ...]]:
     """Run a variant, compare its result with the reference result and, if it is correct, time its launches.
 
     Parameters
     ----------
     engine : Engine
-    pattern : Pattern
     variant : Variant
-    inputs, params : mapping
-    expected : ExpectedResult
+    prepared : PreparedCase
     repetitions : int
-    restore_inputs : bool
-        Upload the inputs again before each repetition, for launches that overwrite them.
 
     Returns
     -------
@@ -148,15 +127,17 @@ def verify_and_time(
         The variant does not run.
     """
     recorder = RecordingEngine(engine)
+    params, expected = prepared.params, prepared.expected
     try:
-        result = _run(recorder, variant, inputs, params)[pattern.result]
+        result = _run(recorder, variant, prepared.inputs, params)[prepared.pattern.result]
         _, verified = verification.compare_results(
             variant.comparable(params, result),
             variant.comparable(params, expected.reference),
             expected.tolerance,
         )
         del result
-        return verified, recorder.replay(repetitions, restore_inputs=restore_inputs) if verified else ()
+        restores = prepared.case.restores_inputs
+        return verified, recorder.replay(repetitions, restore_inputs=restores) if verified else ()
     finally:
         recorder.finish()
 

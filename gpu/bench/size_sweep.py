@@ -6,12 +6,10 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-import numpy as np
-
 from gpu.base.errors import CompileError, LaunchError
 from gpu.bench.device_records import RecordedRun
-from gpu.bench.ladder import ExpectedResult, verify_and_time
-from gpu.declaration.benchmark import random_image
+from gpu.bench.ladder import prepare_case, verify_and_time
+from gpu.declaration.benchmark import Case, random_image
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import Engine, PhaseTimes
@@ -90,10 +88,10 @@ def _measure_size(
     curve = pattern.benchmark.curve
     image = pattern.is_image_pattern
     changed_params = {**curve.params, **({} if image else pattern.params_for_role(Role.SIZE, size))}
-    params = pattern.check(changed_params)
-    arrays = random_image(size, size)(np.random.default_rng(seed)) if image else {}
-    inputs = pattern.prepare_inputs(arrays, params, seed)
-    exact = ExpectedResult.compute(pattern, inputs, params)
+    make_inputs = random_image(size, size) if image else None
+    case = Case(str(size), changed_params, make_inputs, restores_inputs=curve.restores_inputs)
+    prepared = prepare_case(pattern, case, seed)
+    inputs, params = prepared.inputs, prepared.params
     work, cost = pattern.work(inputs, params), pattern.cost(inputs, params)
     for variant in pattern.variants:
         if variant.deliberate_error or variant.name in skipped or variant.obstacle(inputs, params):
@@ -101,16 +99,7 @@ def _measure_size(
         if variant.unsupported_reason(engine.device):
             continue
         try:
-            verified, times = verify_and_time(
-                engine,
-                pattern,
-                variant,
-                inputs,
-                params,
-                exact,
-                repetitions=repetitions,
-                restore_inputs=curve.restores_inputs,
-            )
+            verified, times = verify_and_time(engine, variant, prepared, repetitions)
         except (CompileError, LaunchError) as error:
             report(f"{pattern.name} {variant.name} {size}: {error.message}")
             continue
