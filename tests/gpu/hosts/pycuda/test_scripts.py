@@ -374,10 +374,10 @@ def test_a_script_without_end_is_ended_in_time_and_its_launches_are_told(script)
         module.get_function("f")(cuda.InOut(a * 0), block=(1, 1, 1))
         """,
         "--max-seconds",
-        "4",
+        "2",
     )
     assert (ended.code, ended.stdout) == (124, "1\n"), ended.stderr
-    assert "lockstep: Stopped: it took longer than the 4 s of --max-seconds.\nlockstep: 1 launch" in ended.stderr
+    assert "lockstep: Stopped: it took longer than the 2 s of --max-seconds.\nlockstep: 1 launch" in ended.stderr
 
 
 def test_a_script_that_takes_all_memory_sees_pythons_own_error(script):
