@@ -27,6 +27,9 @@ fixed = settings(
     suppress_health_check=list(HealthCheck),
 )
 
+SWEEP = pytest.param(1000, marks=pytest.mark.sweep)
+"""Random kernels for each pair of executors in the exhaustive tier."""
+
 
 def run_on_both(text: str, name: str, grid: int, block: int, *arguments: Any) -> list[tuple[Array, Array]]:
     """Return what each executor leaves in each array."""
@@ -62,25 +65,24 @@ def test_single_operators(batch: ProgramBatch) -> None:
     compare_expressions(batch)
 
 
-@settings(fixed, max_examples=4)
-@given(batches(depth=3, count=12))
-def test_nested_expressions(batch: ProgramBatch) -> None:
-    compare_expressions(batch)
+@pytest.mark.parametrize("count", [4, SWEEP])
+def test_nested_expressions(count: int) -> None:
+    settings(fixed, max_examples=count)(given(batches(depth=3, count=12))(compare_expressions))()
 
 
 blocks, numbers, seeds = st.sampled_from([1, 32, 40, 96, 128]), st.integers(0, 3), st.integers(0, 99)
 
 
-@settings(fixed, max_examples=10)
-@given(text=kernels(), block=blocks, u=numbers, seed=seeds)
-def test_threads_that_part_and_meet(text: str, block: int, u: int, seed: int) -> None:
-    compare_programs(text, block, u, seed)
+@pytest.mark.parametrize("count", [10, SWEEP])
+def test_threads_that_part_and_meet(count: int) -> None:
+    programs = given(text=kernels(), block=blocks, u=numbers, seed=seeds)
+    settings(fixed, max_examples=count)(programs(compare_programs))()
 
 
-@settings(fixed, max_examples=4)
-@given(text=kernels_with_functions(), block=blocks, u=numbers, seed=seeds)
-def test_functions_that_threads_leave_at_different_places(text: str, block: int, u: int, seed: int) -> None:
-    compare_programs(text, block, u, seed)
+@pytest.mark.parametrize("count", [4, SWEEP])
+def test_functions_that_threads_leave_at_different_places(count: int) -> None:
+    programs = given(text=kernels_with_functions(), block=blocks, u=numbers, seed=seeds)
+    settings(fixed, max_examples=count)(programs(compare_programs))()
 
 
 def compare_programs(text: str, block: int, u: int, seed: int) -> None:
