@@ -221,7 +221,7 @@ class _Constants:
                 first, second = self._evaluate_node(left, depth), self._evaluate_node(right, depth)
                 if isinstance(op, ast.LShift) and second > 40:
                     raise _UnknownError
-                value: int = OPERATORS[type(op)](first, second)
+                value = OPERATORS[type(op)](first, second)
             case _:
                 raise _UnknownError
         if not 0 <= value < _MAXIMUM_VALUE:  # C divides negative numbers differently from Python

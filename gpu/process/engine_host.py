@@ -246,7 +246,7 @@ class EngineHost:
         finally:
             theirs.close()
         child = _Child(process, ours, label)
-        if self._guard:
+        if self._guard and process.pid is not None:
             self._guard.watch(process.pid)
         with self._lock:
             self._child = child

@@ -362,7 +362,8 @@ class ProgramTextures:
         parameters, fractions = _read_sampling(sampling)
         if width * element > pitch:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        texels, extents = data[: size // element * element], (size // element,)
+        texels = data[: size // element * element]
+        extents: tuple[int, ...] = (size // element,)
         if height:
             texels, extents = data[: pitch * height].reshape(height, pitch)[:, : width * element], (width, height)
         if height or fractions:
@@ -458,4 +459,5 @@ def _convert_to_fractions(texels: Array, words: tuple[int, ...]) -> npt.NDArray[
         raise RefusedRoutineError(errors.INVALID_VALUE)
     dtype = np.dtype(f"{'iu'[kind]}{bits // 8}")
     largest = np.float32(np.iinfo(dtype).max)
-    return np.maximum(texels.view(dtype).astype(np.float32) / largest, np.float32(-1))
+    fractions: npt.NDArray[np.float32] = texels.view(dtype).astype(np.float32) / largest
+    return fractions.clip(-1, None)
