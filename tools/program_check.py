@@ -29,22 +29,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpu.base.paths import DOCS, ROOT
+from gpu.base.paths import DOCS
 from tools.public_programs import check_cost, cuda_samples, lowered_kernels
 from tools.public_programs.lowered_kernels import CheckedFile
-from tools.public_programs.recipes import read_hecbench_recipe
+from tools.public_programs.program_command import LIMIT_S, run_program
+from tools.public_programs.recipes import MAX_ARGUMENT, read_hecbench_recipe, reduce_arguments
 
 PAGE = DOCS / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
-_LIMIT_S = 120
-"""Limit of a program's computing time, all threads together, so that other work does not count."""
 _SAMPLE = 60
 _SEED = 1
-_MAX_ARGUMENT = 1 << 10
-"""Limit down to which numbers among a program's arguments are halved: they are meant for GPUs."""
-
-_MAX_REPETITIONS_ARGUMENT = 10_000
-"""Largest value of a program's only argument that is taken as the number of repetitions of a kernel."""
 _SOURCE_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".c")
 
 _LIBRARIES = re.compile(
@@ -225,20 +219,6 @@ def _is_not_file_name(word: str) -> bool:
     return is_number or not ("/" in word or "." in word)
 
 
-def reduce_arguments(arguments: Sequence[str]) -> list[str]:
-    """Reduce arguments for a simulation: one repetition, and large numbers halved down to the limit."""
-    reduced = list(arguments)
-    for index, word in enumerate(reduced):
-        if word.isdigit():
-            number = int(word)
-            while number > _MAX_ARGUMENT:
-                number //= 2
-            reduced[index] = str(number)
-    if reduced and reduced[-1].isdigit():
-        reduced[-1] = "1" if len(reduced) > 1 or int(arguments[-1]) <= _MAX_REPETITIONS_ARGUMENT else reduced[-1]
-    return reduced
-
-
 def run_hecbench(folder: Path) -> CheckedProgram:
     """Run a program of HeCBench, and use its own verdict."""
     recipe = read_hecbench_recipe(folder)
@@ -271,39 +251,6 @@ def _failure_reason(code: int, output: str, errors: str) -> str:
     verdict = [output[wrong.start() :].partition("\n")[0]] if wrong else []
     text = (*lines, *error_lines, *verdict, f"it ends with {code}")[0]
     return text.removeprefix("lockstep: ")
-
-
-def run_program(
-    folder: Path, files: Sequence[str], options: Sequence[str], arguments: Sequence[str], limit_s: int = _LIMIT_S
-) -> tuple[int | None, str, str]:
-    """Run a program with the command `program`.
-
-    Parameters
-    ----------
-    folder : Path
-        The working folder.
-    files, options, arguments : sequence of str
-        Source files, options of the command, and the program's own arguments.
-    limit_s : int
-        The limit of processor time in seconds; the limit by the clock is 15 times as long.
-
-    Returns
-    -------
-    tuple of int or None, str, str
-        Exit code, output and errors; None, "" and the reason if it takes too long.
-    """
-    command = [sys.executable, str(ROOT / "main.py"), "program", *files, *options, "--", *arguments]
-    try:
-        process = subprocess.run(
-            ["/bin/sh", "-c", f'ulimit -t {limit_s}; exec "$@"', "sh", *command],
-            cwd=folder, capture_output=True, timeout=15 * limit_s, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return None, "", f"it does not end within {15 * limit_s // 60} minutes by the clock"
-    errors = process.stderr.decode(errors="replace")
-    if re.search("SIGXCPU|crashed: SIGKILL", errors):
-        return None, "", f"exceeds the limit of {limit_s} s"
-    return process.returncode, process.stdout.decode(errors="replace"), errors
 
 
 @dataclass
@@ -348,7 +295,7 @@ def _program_lines(results: ProgramResults, day: str) -> Iterator[str]:
     yield ""
     yield "*Rodinia*: all programs that need neither a data file nor OpenGL, with small sizes. A program is correct if"
     yield "it ends normally, the checkers find nothing, and its output equals the reference, if there is one."
-    yield f"The limit is {_LIMIT_S} s of computing time, summed over all threads."
+    yield f"The limit is {LIMIT_S} s of computing time, summed over all threads."
     yield ""
     yield "| Rodinia | |"
     yield "| --- | --- |"
@@ -361,7 +308,7 @@ def _program_lines(results: ProgramResults, day: str) -> Iterator[str]:
     yield f"*HeCBench*: {sample_size} programs, drawn at random from the {results.candidates} that print PASS if their"
     yield "own host code accepts the result, and need neither a file nor a library."
     yield "Repetitions for measurements run once. Arguments are halved until they are at most"
-    yield f"{_MAX_ARGUMENT:,}. Kernels run with"
+    yield f"{MAX_ARGUMENT:,}. Kernels run with"
     silent = [f"`{program.name}`" for program in results.hecbench if program.correct is None]
     yield f"`--fast`. Not counted, since they print no verdict for these arguments: {', '.join(silent) or 'none'}."
     if results.left_out:

@@ -28,7 +28,8 @@ from functools import partial
 from pathlib import Path
 
 from gpu.base.paths import DOCS
-from tools.program_check import SavedResults, run_program
+from tools.program_check import SavedResults
+from tools.public_programs.program_command import run_program
 
 PAGE = DOCS / "races.md"
 GRAPHS = ("DAG_100n_200e.egr", "DAG_5n_5e.egr")

@@ -9,7 +9,7 @@ import pytest
 from tools import program_check
 from tools.program_check import CheckedProgram, ProgramResults
 from tools.public_programs.lowered_kernels import CheckedFile
-from tools.public_programs.recipes import Recipe, read_hecbench_recipe
+from tools.public_programs.recipes import Recipe, read_hecbench_recipe, reduce_arguments
 
 MAKEFILE = """\
 program = main
@@ -62,7 +62,7 @@ def test_only_programs_that_check_themselves_without_data_or_libraries_are_drawn
     ],
 )
 def test_arguments_are_made_smaller(given, made):
-    assert program_check.reduce_arguments(given) == made
+    assert reduce_arguments(given) == made
 
 
 def test_pathfinder_is_compared_with_the_least_costs():

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from gpu.base.paths import DOCS
 from tools.public_programs.cuda_samples import replace_section
-from tools.public_programs.recipes import read_hecbench_recipe
+from tools.public_programs.program_command import run_program
+from tools.public_programs.recipes import read_hecbench_recipe, reduce_arguments
 
 PAGE = DOCS / "programs.md"
 HEADING = "## Cost of checks"
@@ -56,8 +57,6 @@ class Cost:
 
 def measure_cost(folder: Path) -> Cost | None:
     """Measure a program; return None if it does not end normally or exceeds the limit without checks."""
-    from tools.program_check import reduce_arguments, run_program
-
     recipe = read_hecbench_recipe(folder)
     assert recipe is not None
     arguments, times = reduce_arguments(recipe.arguments), []

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+MAX_ARGUMENT = 1 << 10
+"""Limit down to which numbers among a program's arguments are halved: they are meant for GPUs."""
+
+_MAX_REPETITIONS_ARGUMENT = 10_000
+"""Largest value of a program's only argument that is taken as the number of repetitions of a kernel."""
 
 
 @dataclass(frozen=True)
@@ -33,3 +40,17 @@ def read_hecbench_recipe(folder: Path) -> Recipe | None:
     flags = [word for line in re.findall(r"^CFLAGS\s*[:+]?=\s*(.*)$", text, re.MULTILINE) for word in line.split()]
     options = [word for word in flags if word[:2] in ("-I", "-D") and "$" not in word and word != "-DDEBUG"]
     return Recipe(tuple(files), tuple(arguments), tuple(part for word in options for part in (word[:2], word[2:])))
+
+
+def reduce_arguments(arguments: Sequence[str]) -> list[str]:
+    """Reduce arguments for a simulation: one repetition, and large numbers halved down to the limit."""
+    reduced = list(arguments)
+    for index, word in enumerate(reduced):
+        if word.isdigit():
+            number = int(word)
+            while number > MAX_ARGUMENT:
+                number //= 2
+            reduced[index] = str(number)
+    if reduced and reduced[-1].isdigit():
+        reduced[-1] = "1" if len(reduced) > 1 or int(arguments[-1]) <= _MAX_REPETITIONS_ARGUMENT else reduced[-1]
+    return reduced
