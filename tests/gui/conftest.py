@@ -494,8 +494,15 @@ def close_window(window):
 
 
 @pytest.fixture
-def window(qtbot, make_window, gray):
-    """A window that shows an image and has run the convolution."""
+def first_pattern():
+    """The pattern whose page a window opens: a test of another one needs no page of the convolution before."""
+    return "convolution"
+
+
+@pytest.fixture
+def window(qtbot, make_window, saved_settings, gray, first_pattern):
+    """A window that has opened an image and run its first pattern."""
+    saved_settings.pattern = first_pattern
     made = make_window()
     made.bench.open_image(gray)
     wait_until_idle(qtbot, made)

@@ -14,8 +14,12 @@ from tests.gui.conftest import wait_until_idle
 
 
 @pytest.fixture
+def first_pattern():
+    return "histogram"
+
+
+@pytest.fixture
 def tab(qtbot, window):
-    window.choose_pattern("histogram")
     window.page.form.change_values(of="letters", text="aaaa, bbzz")
     wait_until_idle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)

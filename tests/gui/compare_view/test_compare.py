@@ -26,10 +26,13 @@ COMPARE = 2
 
 
 @pytest.fixture
-def comparing(qtbot, window):
+def first_pattern():
+    return "compaction"
+
+
+@pytest.fixture
+def comparing(window):
     """A window that shows the compaction's Compare tab."""
-    window.choose_pattern("compaction")
-    wait_until_idle(qtbot, window)
     window.page.tabs.setCurrentIndex(COMPARE)
     window.host = FakeHost.instances[-1]
     window.before = len(window.host.requests)
@@ -222,9 +225,8 @@ def test_nothing_ticked_measures_nothing(qtbot, comparing):
     assert tab.measure_button.text() == "Measure"
 
 
-def test_cautionary_variants_are_not_ticked(qtbot, window):
-    window.choose_pattern("reduction")
-    wait_until_idle(qtbot, window)
+@pytest.mark.parametrize("first_pattern", ["reduction"])
+def test_cautionary_variants_are_not_ticked(window):
     ticked = {each.name: each.box.isChecked() for each in window.page.compare.rows}
     assert not ticked.pop("volatile")
     assert all(ticked.values())
@@ -277,6 +279,7 @@ def test_every_pattern_can_be_compared(qtbot, window):
         assert window.page.compare.largest.count() > 0, name
 
 
+@pytest.mark.parametrize("first_pattern", ["convolution"])
 def test_images_are_compared_by_their_sides(qtbot, window):
     tab = window.page.compare
     window.page.tabs.setCurrentIndex(window.page.stack.indexOf(tab))
@@ -521,9 +524,8 @@ def test_figures_are_read_in_either_theme(qtbot, comparing):
     assert look().theme.name == "light"
 
 
-def test_a_sort_is_measured_in_keys(qtbot, window):
-    window.choose_pattern("sort")
-    wait_until_idle(qtbot, window)
+@pytest.mark.parametrize("first_pattern", ["sort"])
+def test_a_sort_is_measured_in_keys(window):
     assert window.page.compare.unit.chosen == "Mkeys/s"
 
 

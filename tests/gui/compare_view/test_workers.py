@@ -18,10 +18,11 @@ SIMULATOR = replace(DEVICE, engine="simulator", name="2 x a CPU")
 
 
 @pytest.fixture
-def two_workers(make_window, qtbot):
+def two_workers(make_window, saved_settings, qtbot):
     """The window, its Compare tab of a scan, and the host of two simulators."""
+    saved_settings.pattern = "scan"
     window = make_window()
-    window.choose_pattern("scan")
+    window.bench.choose_pattern("scan")
     host = FakeHost.instances[0]
     host.deliver(0, Ready(SIMULATOR, workers=TWO))
     tab = window.page.compare

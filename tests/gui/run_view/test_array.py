@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyqtgraph as pg
 import pytest
@@ -21,10 +23,13 @@ from tests.gui.conftest import FakeHost, wait_until_idle
 
 
 @pytest.fixture
-def reducing(qtbot, window):
+def first_pattern(request):
+    return "scan" if "scanning" in request.fixturenames else "reduction"
+
+
+@pytest.fixture
+def reducing(window):
     """A window that shows the reduction, run once."""
-    window.choose_pattern("reduction")
-    wait_until_idle(qtbot, window)
     return window
 
 
@@ -221,9 +226,8 @@ def choose_example(page, number):
 
 
 @pytest.fixture
-def scanning(qtbot, window):
-    window.choose_pattern("scan")
-    wait_until_idle(qtbot, window)
+def scanning(window):
+    """A window that shows the scan, run once."""
     return window
 
 
@@ -313,9 +317,8 @@ def test_zooming_in_one_plot_moves_the_other(qtbot, scanning):
     assert view.after.box.viewRange()[0] == pytest.approx(view.before.box.viewRange()[0])
 
 
+@pytest.mark.parametrize("first_pattern", ["compaction"])
 def test_what_is_kept_stands_out_and_lies_at_the_left_of_the_same_axis(qtbot, window):
-    window.choose_pattern("compaction")
-    wait_until_idle(qtbot, window)
     choose_example(window.page, 1)
     wait_until_idle(qtbot, window)
     view = window.page.view
@@ -353,10 +356,8 @@ def test_errors_are_drawn_below_a_result_that_is_off(qtbot, scanning):
     assert not view.error.isVisible()
 
 
-@pytest.mark.parametrize("shown_first", ["reduction", "histogram"])
-def test_numbers_dropped_on_the_window_are_named(qtbot, window, tmp_path, shown_first):
-    window.choose_pattern(shown_first)
-    wait_until_idle(qtbot, window)
+@pytest.mark.parametrize("first_pattern", ["reduction", "histogram"])
+def test_numbers_dropped_on_the_window_are_named(qtbot, window, tmp_path):
     path = tmp_path / "sizes.csv"
     path.write_text("3\n5\n")
     mime = QMimeData()
@@ -375,10 +376,8 @@ def test_numbers_dropped_on_the_window_are_named(qtbot, window, tmp_path, shown_
     qtbot.waitUntil(lambda: window.page.view._input_caption.toolTip() == "2 × int32, sizes.csv")
 
 
-def test_large_values_keep_their_magnitude_in_every_theme(qtbot, make_window):
-    window = make_window()
-    window.choose_pattern("sort")
-    wait_until_idle(qtbot, window)
+@pytest.mark.parametrize("first_pattern", ["sort"])
+def test_large_values_keep_their_magnitude_in_every_theme(qtbot, window):
     for theme in ("light", "dark"):
         window.appearance.set_theme(theme)
         axes = [plot.plot.getAxis("left") for plot in window.page.view.findChildren(ArrayPlot) if plot.isVisible()]
@@ -389,8 +388,8 @@ def test_large_values_keep_their_magnitude_in_every_theme(qtbot, make_window):
 
 @pytest.mark.parametrize("height", [60, 110, 400])
 @pytest.mark.parametrize("most", [0.7, 10, 99, 13_000_000])
-def test_figures_of_a_low_axis_do_not_stand_on_each_other(qtbot, make_window, most, height):
-    make_window().appearance.set_text_size("lecture hall")
+def test_figures_of_a_low_axis_do_not_stand_on_each_other(qtbot, most, height):
+    set_look(replace(look(), text_px=FONT_SIZES["lecture hall"]))
     plot = ArrayPlot("Input")
     qtbot.addWidget(plot)
     plot.show()

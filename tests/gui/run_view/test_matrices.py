@@ -14,9 +14,13 @@ from tests.gui.conftest import FakeHost, wait_until_idle
 
 
 @pytest.fixture
+def first_pattern():
+    return "matmul"
+
+
+@pytest.fixture
 def multiplying(qtbot, window):
     """A window that shows the product of a 6 x 4 and a 4 x 5 matrix."""
-    window.choose_pattern("matmul")
     window.page.form.change_values(n=5, m=6, k=4, input="digits")
     wait_until_idle(qtbot, window)
     return window
@@ -108,8 +112,8 @@ def test_another_size_takes_the_place_of_the_last(qtbot, multiplying):
     assert [each.pane.item.pyramid.shape for each in shown.values()] == [(3, 3)] * 3
 
 
+@pytest.mark.parametrize("first_pattern", ["softmax"])
 def test_input_and_softmax_are_read_together(qtbot, window):
-    window.choose_pattern("softmax")
     window.page.form.change_values(n=7, rows=3)
     wait_until_idle(qtbot, window)
     shown = window.page.view.cards
@@ -121,8 +125,8 @@ def test_input_and_softmax_are_read_together(qtbot, window):
     np.testing.assert_allclose(shown["Softmax"].values.sum(axis=1), 1, rtol=1e-5)
 
 
+@pytest.mark.parametrize("first_pattern", ["transpose"])
 def test_an_element_and_the_place_that_it_went_to_are_read_together(qtbot, window):
-    window.choose_pattern("transpose")
     window.page.form.change_values(n=7, rows=3)
     wait_until_idle(qtbot, window)
     given, turned = window.page.view.cards.values()
@@ -138,8 +142,8 @@ def test_an_element_and_the_place_that_it_went_to_are_read_together(qtbot, windo
         assert there.pane.item.band == QRectF(row, 0, 1, there.shape[0])
 
 
+@pytest.mark.parametrize("first_pattern", ["stencil"])
 def test_a_middle_plane_has_the_rows_of_the_whole_grid(qtbot, window):
-    window.choose_pattern("stencil")
     window.page.form.change_values(n=6, rows=5, planes=4, input="random")
     wait_until_idle(qtbot, window)
     shown = window.page.view.cards

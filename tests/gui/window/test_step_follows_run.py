@@ -54,10 +54,9 @@ def are_equal(one, other):
     return np.array_equal(np.asarray(one), np.asarray(other))
 
 
-@pytest.mark.parametrize("name", all_patterns())
-def test_whatever_a_run_takes_and_does_the_step_records(qtbot, window, name):
-    window.choose_pattern(name)
-    page = window.page
+@pytest.mark.parametrize("first_pattern", all_patterns())
+def test_whatever_a_run_takes_and_does_the_step_records(qtbot, window, first_pattern):
+    name, page = first_pattern, window.page
     step, params = page.step.settings, dict(window.bench.settings[name].params)
     for parameter in page.pattern.parameters:
         if parameter.only_if is not None:
@@ -72,8 +71,8 @@ def test_whatever_a_run_takes_and_does_the_step_records(qtbot, window, name):
     wait_until_idle(qtbot, window)
 
 
+@pytest.mark.parametrize("first_pattern", ["histogram"])
 def test_the_step_follows_the_text_of_a_run(qtbot, window):
-    window.choose_pattern("histogram")
     settings = window.page.step.settings
     assert settings.params["of"] == "levels"
     window.page.form.change_values(of="letters", text="banana", letters=1)
@@ -86,8 +85,8 @@ def test_the_step_follows_the_text_of_a_run(qtbot, window):
     wait_until_idle(qtbot, window)
 
 
+@pytest.mark.parametrize("first_pattern", ["scan"])
 def test_what_was_chosen_for_a_step_stays_while_a_run_changes_in_something_else(qtbot, window):
-    window.choose_pattern("scan")
     settings = window.page.step.settings
     settings.form.change_values(input="ones", kind="exclusive")
     window.page.form.change_values(operator="max", block="512")
@@ -97,8 +96,8 @@ def test_what_was_chosen_for_a_step_stays_while_a_run_changes_in_something_else(
     wait_until_idle(qtbot, window)
 
 
+@pytest.mark.parametrize("first_pattern", ["compaction"])
 def test_a_threshold_goes_with_the_type_that_it_is_measured_in(qtbot, window):
-    window.choose_pattern("compaction")
     settings = window.page.step.settings
     assert (settings.params["dtype"], settings.params["threshold"]) == ("int32", 50.0)
     window.page.form.change_values(predicate="less")
