@@ -6,6 +6,8 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
+from pathlib import Path
 
 from gpu.base.paths import ROOT
 
@@ -30,16 +32,25 @@ def required(*names: str) -> set[str]:
     return {name.lower().replace("_", "-") for name in re.findall(r"^([A-Za-z][\w-]*)", lines, re.MULTILINE)}
 
 
+def read_modules(path: Path) -> set[str]:
+    """Return the modules that a file imports."""
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            modules.add(node.module)
+    return modules
+
+
+@cache  # three tests read a thousand files
+def read_modules_of_folder(folder: str) -> set[str]:
+    return set().union(*map(read_modules, (ROOT / folder).rglob("*.py")))
+
+
 def imported(*folders: str) -> set[str]:
     """Return the distributions of the modules that the files of folders import, without Python's and Lockstep's."""
-    files = [ROOT / "main.py", *(path for folder in folders for path in (ROOT / folder).rglob("*.py"))]
-    modules = set()
-    for path in files:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Import):
-                modules |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                modules.add(node.module)
+    modules = read_modules(ROOT / "main.py").union(*map(read_modules_of_folder, folders))
     names = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names) - OWN
     return {DISTRIBUTIONS.get(name, name).lower().replace("_", "-") for name in names}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,10 +25,8 @@ BLIND = (
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a compute-sanitizer on PATH that says and returns what the variables SAID and ENDED hold."""
     script = tmp_path / "compute-sanitizer"
-    script.write_text(
-        f"#!{sys.executable}\nimport os, sys\nopen(os.environ['ASKED'], 'a').write(' '.join(sys.argv[1:]) + '\\n')\n"
-        "print(os.environ['SAID'])\nsys.exit(int(os.environ['ENDED']))\n"
-    )
+    # A shell's script: a hundred runs of Python's take six seconds.
+    script.write_text('#!/bin/sh\necho "$*" >> "$ASKED"\necho "$SAID"\nexit "$ENDED"\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("ASKED", str(tmp_path / "asked"))
