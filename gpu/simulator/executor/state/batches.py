@@ -234,9 +234,10 @@ def tests_flags(functions: Sequence[ir.Function]) -> bool:
 
 
 def has_strong_writes(function: ir.Function) -> bool:
-    """Return whether a function writes by strong accesses that are not atomic."""
+    """Return whether a function writes by strong accesses: all but atomic operations that also read."""
     return any(
-        isinstance(node, ir.Assign | ir.Update) and isinstance(node.place, ir.Element) and node.place.volatile
+        (isinstance(node, ir.Assign | ir.Update) and isinstance(node.place, ir.Element) and node.place.volatile)
+        or (isinstance(node, ir.Atomic) and node.op == "exch" and not node.used)
         for node in walk(function.body)
     )
 

@@ -205,6 +205,9 @@ class PointerValue:
         if not self.mixed:
             memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
+                written = Access(site, observed_memory(memory), element, dtype.itemsize, mask, values[-1], used)
+                if op == "exch" and not used and batch.registers.buffer_exchange(written, dtype):
+                    return None
                 batch.registers.prepare_atomic(memory, element, dtype, mask)
             is_swap = op == "cas"
             known = used or (is_swap and batch.observer is not None)

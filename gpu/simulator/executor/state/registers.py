@@ -173,6 +173,10 @@ class Registers:
             self._pending.append(write)
         return access
 
+    def buffer_exchange(self, access: Access, dtype: DType) -> bool:
+        """Return False: an atomic exchange is performed at once."""
+        return False
+
     def prepare_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
         """Write the accessed elements back before an atomic operation, and drop values that others may have changed.
 
@@ -270,7 +274,7 @@ class _BufferedWrite:
 class StoreBuffer:
     """The strong writes of a batch's threads that are not visible yet; each thread's become visible in their order.
 
-    They become visible at the latest when their thread executes an atomic operation, a barrier, a fence that is
+    They become visible at the latest when their thread executes another atomic operation, a barrier, a fence that is
     sequentially consistent, or a second read in a loop, and when it accesses the same memory otherwise. All of this is
     allowed by PTX's memory model, even if the writes release and the reads acquire.
 
@@ -314,6 +318,17 @@ class StoreBuffer:
         self._make_visible(self._find_overlap(memory, element, dtype, mask))
         memory.store(self._batch, element, dtype, value, mask, site)
         return access
+
+    def buffer_exchange(self, access: Access, dtype: DType) -> bool:
+        """Buffer an atomic exchange without a result, if it accesses global or shared memory; return whether it does.
+
+        It is a strong write, which nothing orders before a later read of another location.
+        """
+        if not _is_cacheable(access.memory):
+            return False
+        access.memory.load(self._batch, access.element, dtype, access.mask, access.site)  # raises an error, as `store`
+        self._writes.append(_BufferedWrite(access, dtype, access.mask.bits.copy()))
+        return True
 
     def prepare_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
         """Make the pending writes of lanes visible before an atomic operation."""

@@ -177,6 +177,27 @@ __global__ void k(const int *in, int *sum) {
         "Volatile writes are strong, so the unordered writes of the turn do not race.",
         "The next thread may enter before the sum is visible.",
     ),
+    KernelPair(
+        "flags set by atomicExch() with a fence before the test",
+        "flags set by atomicExch() without a fence before the test",
+        2,
+        32,
+        ("arange:64", "zeros:1"),
+        """
+__device__ int wants[2];
+__global__ void k(const int *in, int *sum) {
+    if (threadIdx.x) return;
+    int me = blockIdx.x;
+    atomicExch(&wants[me], 1);
+    __threadfence();
+    if (*(volatile int *)&wants[1 - me] == 0) *sum = in[me];
+}
+""",
+        (("    __threadfence();\n", ""),),
+        ("race",),
+        "__threadfence() is a sequentially consistent fence.",
+        "atomicExch() is relaxed: both threads may read the other's flag before their own is visible.",
+    ),
 )
 """Pairs whose wrong twin only a trial shows."""
 
