@@ -7,11 +7,14 @@ machine code again, and with `--check`. The results replace their section of doc
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
+import math
 import os
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,17 +103,29 @@ def _section_lines(costs: Sequence[Cost], day: str) -> Iterator[str]:
         yield f"| `{cost.name}` | {cost.first:.1f} | {cost.second:.1f} | {cost.checked:.1f} | {cost.ratio:.1f} |"
 
 
+def _measure_all(folder: Path, kept: Path | None, deadline: float) -> list[Cost]:
+    """Measure the programs without a result until a deadline; return all costs known then."""
+    from tools.program_check import SavedResults
+
+    saved = SavedResults(kept, "check_cost")
+    for name in PROGRAMS:
+        if name in saved.results or time.monotonic() >= deadline:
+            continue
+        cost = measure_cost(folder / "src" / f"{name}-cuda")
+        print(cost if cost is not None else f"{name}: not measured", file=sys.stderr, flush=True)
+        if cost is not None:
+            saved.add(name, dataclasses.astuple(cost))
+    return [Cost(*saved.results[name]) for name in PROGRAMS if name in saved.results]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure all programs and write the section; return 1 if a program was not measured."""
     parser = argparse.ArgumentParser(prog="python -m tools.public_programs.check_cost", description="cost of checks")
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="folder of a clone of HeCBench")
+    parser.add_argument("--kept", metavar="FOLDER", type=Path, help="folder for results; a later run continues from it")
+    parser.add_argument("--minutes", metavar="M", type=float, default=math.inf, help="start no program after this time")
     options = parser.parse_args(arguments)
-    costs = []
-    for name in PROGRAMS:
-        cost = measure_cost(options.folder / "src" / f"{name}-cuda")
-        print(cost if cost is not None else f"{name}: not measured", file=sys.stderr, flush=True)
-        if cost is not None:
-            costs.append(cost)
+    costs = _measure_all(options.folder, options.kept, time.monotonic() + 60 * options.minutes)
     if costs:
         section = format_section(costs, datetime.date.today().isoformat())
         PAGE.write_text(replace_section(PAGE.read_text("utf-8"), section, HEADING), "utf-8")

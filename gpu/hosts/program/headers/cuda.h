@@ -155,7 +155,7 @@ static inline CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevic
     return cuDeviceGetAttribute(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
 }
 static inline CUresult __lockstep_context(CUcontext *context, CUdevice device) {
-    *context = (CUcontext)0x1;
+    if (context) *context = (CUcontext)0x1;
     return (CUresult)cudaSetDevice(device);
 }
 LOCKSTEP_DRIVER(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer),

@@ -228,6 +228,7 @@ int main() {
     DRIVER(cuMemRelease(memory));
     DRIVER(cuMemAddressFree(range, bytes));
     DRIVER(cuMemcpyDtoH(found, range, sizeof found));
+    DRIVER(cuCtxPopCurrent(nullptr));
     DRIVER(cuTexObjectDestroy(texture));
     DRIVER(cuArrayDestroy(array));
 }
