@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
-import json
 import math
 import os
 import random
@@ -27,13 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from gpu.base.paths import DOCS
 from tools.public_programs import check_cost, cuda_samples, lowered_kernels
 from tools.public_programs.lowered_kernels import CheckedFile
 from tools.public_programs.program_command import LIMIT_S, run_program
 from tools.public_programs.recipes import MAX_ARGUMENT, read_hecbench_recipe, reduce_arguments
+from tools.public_programs.saved_results import SavedResults
 
 PAGE = DOCS / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
@@ -387,35 +386,6 @@ def _clone_collection(name: str, folder: Path | None, parent: Path) -> Path:
         return folder
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", _SOURCES[name], str(parent / name)], check=True)
     return parent / name
-
-
-class SavedResults:
-    """Results of earlier runs, with new ones added; in memory only without a folder.
-
-    Parameters
-    ----------
-    folder : Path or None
-    name : str
-        Name of the file, without suffix.
-    """
-
-    def __init__(self, folder: Path | None, name: str) -> None:
-        self._path = folder / f"{name}.json" if folder is not None else None
-        has = self._path is not None and self._path.is_file()
-        self.results: dict[str, Any] = json.loads(self._path.read_text("utf-8")) if has and self._path else {}
-
-    def add(self, key: str, value: object) -> None:
-        """Add a result and save."""
-        self.results[key] = value
-        self.save()
-
-    def save(self) -> None:
-        """Write all results, atomically."""
-        if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            new = self._path.with_suffix(".new")
-            new.write_text(json.dumps(self.results, indent=1), "utf-8")
-            new.replace(self._path)
 
 
 def _run_all(

@@ -28,8 +28,8 @@ from functools import partial
 from pathlib import Path
 
 from gpu.base.paths import DOCS
-from tools.program_check import SavedResults
 from tools.public_programs.program_command import run_program
+from tools.public_programs.saved_results import SavedResults
 
 PAGE = DOCS / "races.md"
 GRAPHS = ("DAG_100n_200e.egr", "DAG_5n_5e.egr")

@@ -23,6 +23,7 @@ from gpu.base.paths import DOCS
 from tools.public_programs.cuda_samples import replace_section
 from tools.public_programs.program_command import run_program
 from tools.public_programs.recipes import read_hecbench_recipe, reduce_arguments
+from tools.public_programs.saved_results import SavedResults
 
 PAGE = DOCS / "programs.md"
 HEADING = "## Cost of checks"
@@ -105,8 +106,6 @@ def _section_lines(costs: Sequence[Cost], day: str) -> Iterator[str]:
 
 def _measure_all(folder: Path, kept: Path | None, deadline: float) -> list[Cost]:
     """Measure the programs without a result until a deadline; return all costs known then."""
-    from tools.program_check import SavedResults
-
     saved = SavedResults(kept, "check_cost")
     for name in PROGRAMS:
         if name in saved.results or time.monotonic() >= deadline:
