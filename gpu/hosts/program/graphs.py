@@ -114,8 +114,9 @@ class ProgramGraphs:
             raise RefusedRoutineError(errors.INVALID_HANDLE)
         self._streams.remove(stream)
         self._non_blocking.discard(stream)
-        if stream in self._captures:
-            self._captures.pop(stream).invalid = True
+        capture = self._captures.pop(stream, None)
+        if capture is not None and stream == capture.origin:  # the end of a capture checks that others have joined it
+            capture.invalid = True
 
     def _check_stream(self, stream: int) -> None:
         if stream not in self._streams and stream not in _DEFAULT_STREAMS:

@@ -134,6 +134,17 @@ int main() {
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     CHECK(cudaMallocAsync(&captured, 16, stream));
     CHECK(cudaMemsetAsync(captured, 0, 16, stream));
+    cudaStream_t side;
+    cudaEvent_t fork, join;
+    CHECK(cudaStreamCreate(&side));
+    CHECK(cudaEventCreate(&fork));
+    CHECK(cudaEventCreate(&join));
+    CHECK(cudaEventRecord(fork, stream));
+    CHECK(cudaStreamWaitEvent(side, fork, 0));
+    add<<<1, 4, 0, side>>>(captured, 1);
+    CHECK(cudaEventRecord(join, side));
+    CHECK(cudaStreamWaitEvent(stream, join, 0));
+    CHECK(cudaStreamDestroy(side));
     CHECK(cudaStreamEndCapture(stream, &graph));
     cudaGraphNode_t allocated, added, freed;
     cudaMemAllocNodeParams how = {};
@@ -142,10 +153,10 @@ int main() {
     void *arguments[] = {&captured, &by};
     cudaKernelNodeParams kernel = {};
     kernel.func = (void *)add, kernel.gridDim = dim3(1), kernel.blockDim = dim3(4), kernel.kernelParams = arguments;
-    cudaGraphNode_t nodes[2];
-    size_t count = 2;
+    cudaGraphNode_t nodes[4];
+    size_t count = 4;
     CHECK(cudaGraphGetNodes(graph, nodes, &count));
-    CHECK(cudaGraphAddKernelNode(&added, graph, nodes, 2, &kernel));
+    CHECK(cudaGraphAddKernelNode(&added, graph, nodes, count, &kernel));
     CHECK(cudaGraphAddMemFreeNode(&freed, graph, &added, 1, how.dptr));
     CHECK(cudaMalloc(&own, 16));
     printf("%s ", cudaGetErrorName(cudaGraphAddMemFreeNode(&freed, graph, &added, 1, own)));
@@ -165,7 +176,7 @@ int main() {
 }
 """
     )
-    assert ended.stdout == "cudaErrorInvalidValue 5 32 0\n", ended.stderr
+    assert ended.stdout == "cudaErrorInvalidValue 6 32 0\n", ended.stderr
 
 
 def test_what_no_capture_takes_is_refused_and_ends_it(program):
