@@ -36,7 +36,14 @@ ARGUMENTS = {
     "simpleHyperQ": ("--nstreams=4",),
 }
 """Arguments for sizes below a sample's own."""
+_FIXED_SIZES = (
+    *("BlackScholes", "BlackScholes_nvrtc", "HSOpticalFlow", "UnifiedMemoryPerf", "bf16TensorCoreGemm"),
+    *("cudaTensorCoreGemm", "dmmaTensorCoreGemm", "immaTensorCoreGemm", "tf32TensorCoreGemm"),
+)
+"""Samples with sizes or repetitions for GPUs that they have no option for."""
 NOTES = {
+    **dict.fromkeys(_FIXED_SIZES, "Its size is for GPUs, and it has no option for another."),
+    "matrixMul_nvrtc": "Its build copies this header of CUDA's to its folder.",
     "cdpQuadtree": "Its functor draws the points by their thread's number; on the host, where Thrust's algorithms run"
     " here, it draws the same point each time.",
 }
@@ -234,6 +241,8 @@ def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_
     yield "Findings are those of `--check`; a dash means that the run with the checkers exceeds the limit, so that the"
     yield "sample was run with `--fast`. Thrust's algorithms run on the host."
     yield "nvcc compiles the files of PTX and machine code that samples load."
+    if any(result.seconds is None for result in ran):
+        yield "Samples with a dash for the seconds were run with `--fast` only and a limit of 12 s."
     yield ""
     if count > len(results):
         yield f"{count - len(results)} more were not run within the time limit of the whole check."
