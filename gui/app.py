@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from PyQt6.QtCore import QMessageLogContext, QSize, QTimer, QtMsgType, qInstallMessageHandler
-from PyQt6.QtGui import QIcon
+from PyQt6.QtCore import QEvent, QMessageLogContext, QSize, QTimer, QtMsgType, pyqtSignal, qInstallMessageHandler
+from PyQt6.QtGui import QFileOpenEvent, QIcon
 from PyQt6.QtWidgets import QApplication
 
 from gui.painting.style import ICONS
@@ -31,6 +31,19 @@ _PAGES_MS = 10_000
 """Time after which the window has created its pages."""
 
 
+class Application(QApplication):
+    """The application, which emits `file_opened` with the path of each file that is opened with it on macOS."""
+
+    file_opened = pyqtSignal(Path)
+
+    def event(self, event: QEvent | None) -> bool:
+        """Handle the event with which macOS passes a file; other systems pass it as an argument."""
+        if event is not None and event.type() == QEvent.Type.FileOpen:
+            self.file_opened.emit(Path(cast(QFileOpenEvent, event).file()))
+            return True
+        return super().event(event)
+
+
 _created: list[QApplication] = []
 """Keeps the application until the process ends: with it, Qt would delete widgets that Python still refers to."""
 
@@ -40,7 +53,7 @@ def application(argv: Sequence[str] = ("lockstep",)) -> QApplication:
     app = QApplication.instance()
     if isinstance(app, QApplication):
         return app
-    app = QApplication(list(argv))
+    app = Application(list(argv))
     _created.append(app)
     app.setApplicationName("Lockstep")
     app.setApplicationDisplayName("Lockstep")
@@ -162,6 +175,8 @@ def main(argv: Sequence[str] = (), engine: str | ClusterSettings = "") -> int:
         window.resize(size)
         window.show()
     QTimer.singleShot(0, lambda: _open_first_file(window, options.file, is_first_start))
+    if isinstance(app, Application):
+        app.file_opened.connect(window.files.open_file)
     # Objects that exist once all pages are created live on: the collector need not scan them again.
     QTimer.singleShot(_PAGES_MS, gc.freeze)
     app.commitDataRequest.connect(

@@ -15,12 +15,20 @@ from gui.app import compute_initial_size
 
 FAILS = """
 import sys
-from PyQt6.QtCore import QTimer
+from PyQt6.QtCore import QEvent, QTimer
 from PyQt6.QtWidgets import QApplication
 from gui.app import application, main
+from gui.window.files import Files
 from gui.window.main_window import MainWindow
 
+Files.open_file = lambda _files, path: print("open", path.name)
+
+class FileOpenEvent(QEvent):  # Python cannot create Qt's
+    def file(self):
+        return "/sum.lockstep"
+
 def fail():
+    QApplication.sendEvent(application(), FileOpenEvent(QEvent.Type.FileOpen))
     QTimer.singleShot(0, look)
     raise ZeroDivisionError("out of luck")
 
@@ -36,7 +44,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_mistake_in_a_part_of_the_window_is_said_and_does_not_end_it(tmp_path):
+def test_the_window_opens_files_of_macos_and_outlives_an_error_in_a_part_of_it(tmp_path):
     script = tmp_path / "fails.py"
     script.write_text(FAILS)
     done = subprocess.run(
@@ -47,6 +55,7 @@ def test_a_mistake_in_a_part_of_the_window_is_said_and_does_not_end_it(tmp_path)
         timeout=60,
     )
     assert done.stdout.splitlines() == [
+        "open sum.lockstep",
         "Internal error: ZeroDivisionError.",
         "ZeroDivisionError: out of luck",
     ]

@@ -121,6 +121,11 @@ def test_an_application_of_macos_names_its_command(tmp_path, monkeypatch):
     properties = plistlib.loads((contents / "Info.plist").read_bytes())
     assert contents / "MacOS" / properties["CFBundleExecutable"] == launcher
     assert properties["CFBundleShortVersionString"] == __version__
+    [opened] = properties["CFBundleDocumentTypes"]
+    [declared] = properties["UTExportedTypeDeclarations"]
+    assert opened["LSItemContentTypes"] == [declared["UTTypeIdentifier"]]
+    suffixes = {f".{name}" for name in declared["UTTypeTagSpecification"]["public.filename-extension"]}
+    assert suffixes == {*RECORDING_SUFFIXES} - {".html"}, "browsers open players"
 
 
 def test_the_command_of_windows_starts_the_bundles_python(tmp_path, monkeypatch):

@@ -68,6 +68,8 @@ set PYTHONNOUSERSITE=1
 """
 _INSTALLER_SCRIPT = ROOT / "package" / "windows" / "lockstep.iss"
 _APPLICATION = Path("Lockstep.app", "Contents")
+_RECORDING_TYPE = "lockstep-gpu.recording"
+"""Identifier of recordings' file type on macOS."""
 
 
 def copy_python(target: Path, base: Path = Path(sys.base_prefix)) -> Path:
@@ -154,6 +156,17 @@ def write_launcher(bundle: Path) -> Path:
             "CFBundleName": "Lockstep",
             "CFBundlePackageType": "APPL",
             "CFBundleShortVersionString": __version__,
+            "CFBundleDocumentTypes": [
+                {"CFBundleTypeRole": "Viewer", "LSHandlerRank": "Default", "LSItemContentTypes": [_RECORDING_TYPE]}
+            ],
+            "UTExportedTypeDeclarations": [
+                {
+                    "UTTypeIdentifier": _RECORDING_TYPE,
+                    "UTTypeDescription": "Lockstep recording",
+                    "UTTypeConformsTo": ["public.data"],
+                    "UTTypeTagSpecification": {"public.filename-extension": ["lockstep", "trace"]},
+                }
+            ],
             "LSMinimumSystemVersion": "12.0",
             "NSHighResolutionCapable": True,
         }
