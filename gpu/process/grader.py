@@ -20,8 +20,8 @@ from gpu.process.submission_files import choose_names
 from gpu.process.temporary_files import own_temporary_folder
 
 MAX_PROCESSES = 2
-_TIME_LIMIT_S = 90.0
-"""Seconds of wall time after which a submission's process is killed: three times its CPU time limit.
+_TIME_LIMIT_S = 300.0
+"""Seconds of wall time after which a submission's process is killed: ten times its CPU time limit.
 
 The submission is then not graded, as a process that has not reached its CPU time limit may lack a core."""
 
