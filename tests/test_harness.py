@@ -36,6 +36,35 @@ def test_an_unexpected_log_message_fails(pytester, monkeypatch, level, outcome):
     assert result.parseoutcomes().get(outcome) == 1
 
 
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        ("QTest.mousePress(widget, Qt.MouseButton.RightButton)", "RightButton is left pressed"),
+        ("widget.grabKeyboard()", "QPushButton is left without releaseKeyboard"),
+        ("widget.grabMouse()", "QPushButton is left without releaseMouse"),
+        ("dialog = QDialog(widget); dialog.open()", "QDialog is left open"),
+    ],
+)
+def test_a_test_that_keeps_mouse_or_keyboard_fails_and_the_next_does_not(pytester, monkeypatch, left, message):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeconftest("from tests.gui.conftest import pytest_runtest_call, pytest_runtest_teardown")
+    pytester.makepyfile(
+        "from PyQt6.QtCore import Qt\n"
+        "from PyQt6.QtTest import QTest\n"
+        "from PyQt6.QtWidgets import QDialog, QPushButton\n"
+        "def test_one(qapp):\n"
+        "    global widget, dialog\n"
+        "    widget, dialog = QPushButton(), None\n"
+        "    widget.show()\n"
+        f"    {left}\n"
+        "def test_other(qapp):\n"
+        "    pass\n"
+    )
+    result = pytester.runpytest_subprocess()
+    assert result.parseoutcomes() == {"passed": 2, "errors": 1}
+    result.stdout.fnmatch_lines([f"*{message}*", "ERROR *::test_one*"])
+
+
 def test_settings_live_in_a_folder_of_the_test(qapp, tmp_path_factory):
     from gpu.base.folders import settings_file
     from gui.model.settings import SavedSettings

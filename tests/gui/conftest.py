@@ -10,7 +10,8 @@ import pytest
 from PyQt6 import sip
 from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PyQt6.QtGui import QCursor, QMouseEvent
-from PyQt6.QtWidgets import QApplication, QWidget
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from gpu.base.errors import Diagnostic, InputError
@@ -90,18 +91,33 @@ _SHOWN = []
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item):
-    """Hide what a test has left on screen, and fail where a dialog is open: it would take a later test's mouse."""
+    """Hide what a test has left on screen, and fail where a later test would not get its own keys and clicks."""
     result = yield
     for widget in _SHOWN:
         if not sip.isdeleted(widget) and widget.parent() is None:
             widget.hide()
-    dialog = QApplication.activeModalWidget() if QApplication.instance() is not None else None
-    if dialog is not None:
-        dialog.close()
-        pytest.fail(f"a {type(dialog).__name__} is left open", pytrace=False)
+    if QApplication.instance() is not None and (left := _release_input()):
+        pytest.fail(", ".join(left), pytrace=False)
     return result
 
 
+def _release_input():
+    """Close an open dialog, and release mouse and keyboard; return what a test has left open, pressed or grabbed."""
+    left = []
+    if (dialog := QApplication.activeModalWidget()) is not None:
+        dialog.close()
+        left.append(f"a {type(dialog).__name__} is left open")
+    for grabber, release in ((QWidget.mouseGrabber(), "releaseMouse"), (QWidget.keyboardGrabber(), "releaseKeyboard")):
+        if grabber is not None:
+            getattr(grabber, release)()
+            left.append(f"a {type(grabber).__name__} is left without {release}")
+    for mouse_button in (each for each in PRESSABLE if each in QApplication.mouseButtons()):
+        QTest.mouseRelease(QPushButton(), mouse_button)
+        left.append(f"the {mouse_button.name} is left pressed")
+    return left
+
+
+PRESSABLE = (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton, Qt.MouseButton.RightButton)
 PATIENCE_MS = 60_000
 
 
@@ -116,6 +132,13 @@ class PatientBot(QtBot):
 
     def waitExposed(self, widget, *, timeout=PATIENCE_MS):
         return super().waitExposed(widget, timeout=max(timeout, PATIENCE_MS))
+
+    @staticmethod
+    def mouseDClick(widget, button, modifier=Qt.KeyboardModifier.NoModifier, pos=None):
+        """Release the button in the end, as a hand does: QTest's double click leaves it pressed."""
+        pos = widget.rect().center() if pos is None else pos
+        QtBot.mouseDClick(widget, button, modifier, pos)
+        QtBot.mouseRelease(widget, button, modifier, pos)
 
     @staticmethod
     def mouseMove(widget, pos=None, delay=-1):
