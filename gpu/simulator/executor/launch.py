@@ -35,6 +35,7 @@ from gpu.simulator.executor.state.batches import (
     split_clusters,
     split_grid,
     tests_flags,
+    tests_values_in_loops,
 )
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.event_buffer import EventBuffer
@@ -431,7 +432,7 @@ class SimulatedKernel:
         if self._syncs_grid or self._function.cluster or any(map(has_launches, functions)):
             return ()
         has_flags = tests_flags(functions)
-        is_ordered = (self._may_wait or has_flags) and any(map(has_fences, functions))
+        is_ordered = any(map(has_fences, functions)) and (has_flags or tests_values_in_loops(functions))
         may_buffer = has_flags and any(map(has_strong_writes, functions))
         if may_buffer:
             return (TRIAL_SCHEDULES[0], BUFFERED) if is_ordered else (BUFFERED,)

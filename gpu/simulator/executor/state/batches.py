@@ -233,6 +233,33 @@ def tests_flags(functions: Sequence[ir.Function]) -> bool:
     )
 
 
+def tests_values_in_loops(functions: Sequence[ir.Function]) -> bool:
+    """Return whether a kernel, the first of its functions, has a loop in which lanes may wait for others.
+
+    Only a strong read can make them wait, if its value decides more than data.
+    """
+    uses = ValueUses()
+    uses.analyze_kernel(functions)
+
+    def tests_value(node: object) -> bool:
+        if isinstance(node, ir.Atomic):
+            return node.used and uses.find_use(node.place) > ValueUse.DATA
+        return isinstance(node, ir.Element) and node.volatile and uses.find_use(node) > ValueUse.DATA
+
+    return any(
+        tests_value(node)
+        or (
+            isinstance(node, ir.Call)
+            and any(
+                tests_value(inner) for called in find_reachable_functions(node.function) for inner in walk(called.body)
+            )
+        )
+        for function in functions
+        for loop in _find_outermost_loops(function.body)
+        for node in walk(loop)
+    )
+
+
 def has_strong_writes(function: ir.Function) -> bool:
     """Return whether a function writes by strong accesses: all but atomic operations that also read."""
     return any(

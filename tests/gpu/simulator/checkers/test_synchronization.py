@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -618,6 +619,31 @@ def test_a_trial_finds_races_of_another_schedule_and_is_undone() -> None:
     assert select_trial_findings(trial, [])[0].message.endswith("It occurs with --schedule shuffle:1 or shuffle:3.")
     assert select_trial_findings(trial, trial.findings) == []
     assert data[0] == block
+
+
+@pytest.mark.parametrize(
+    ("loop", "has_trials"),
+    [
+        ("for (int i = 0; i < 3; ++i) atomicAdd(data + i, 1);", False),
+        ("for (int i = 0; i < 3; ++i) out[i] = atomicAdd(data + i, 1);", False),
+        ("while (atomicAdd(data, 1) < 9) {}", True),
+        ("for (int i = 0; i < 3; ++i) if (count(data) > 8) break;", True),
+    ],
+)
+def test_only_loops_in_which_lanes_may_wait_need_trials(loop: str, *, has_trials: bool) -> None:
+    class Launches(RaceChecker):
+        count = 0
+
+        def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+            self.count += 1
+            super().launch_begins(kernel, grid, block)
+
+    source = f"""__device__ int count(int *data) {{ return atomicAdd(data, 1); }}
+    __global__ void f(int *data, int *out) {{ __threadfence(); {loop} }}"""
+    trial = Launches()
+    arrays = [np.zeros(4, np.int32) for _ in range(2)]
+    launch_watched(RaceChecker(), source, *arrays, grid=2, block=1, trial_observer=trial)
+    assert (trial.count > 0) is has_trials
 
 
 REUSED_FLAG = """__device__ void meet(int *count, volatile int *flag, int round) {
