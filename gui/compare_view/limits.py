@@ -26,10 +26,16 @@ from gui.widgets.glossary_tip import add_definition
 TIME_TITLE = "µs"
 _MAX_NAME_SHARE = 0.24
 """Maximum share of the width for the variants' names."""
-_MIN_NAME_WIDTH = 135
+_MIN_NAME_WIDTH = 104
 """Minimum width for the variants' names in pixels, at the normal text size: most take two lines at most."""
+_MIN_FIGURE_WIDTH = 41
+"""Minimum width of a column of figures in pixels, at the normal text size, for "9 999"."""
 _PADDING = 12
 """Pixels beside a text in its cell, and above and below the lines of a name."""
+_HEAD_PADDING = 7
+"""Pixels beside the name of a column."""
+_MIN_AMOUNT_US = 0.005
+"""Microseconds below which a cell is empty."""
 _SHORT_NAMES = {"arithmetic": "arith."}
 _TERMS = {"shared": "wavefront", "issue": "instruction issue", "latency": "latency", "atomics": "contention"}
 """Terms of the glossary, by limit."""
@@ -93,11 +99,19 @@ class LimitsTable(QTableWidget):
         """Fill rows with results, by row number."""
         self._models = models
         self.clearSpans()
+        self._hide_empty_limits()
         self._resize_rows()
         times = [each.time_us for each in models.values() if isinstance(each, ModeledTime)]
         for line, title in enumerate(self._titles):
             model = models.get(line)
             self._fill_row(line, title, model, best=isinstance(model, ModeledTime) and model.time_us == min(times))
+
+    def _hide_empty_limits(self) -> None:
+        """Hide the columns of the limits that no modeled variant reaches, so that the others fit."""
+        times = [each for each in self._models.values() if isinstance(each, ModeledTime)]
+        for column, name in enumerate(LIMITS, 2):
+            self.setColumnHidden(column, bool(times) and all(each.limits[name] < _MIN_AMOUNT_US for each in times))
+        self._resize_columns()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -121,7 +135,8 @@ class LimitsTable(QTableWidget):
             needed = self._text_height(title, self.columnWidth(0))
             if isinstance(model, Failure):
                 needed = max(needed, self._text_height(model.message, ends[visible] - ends[0]))
-                self.setSpan(line, 2, 1, visible)
+                if visible > 1:
+                    self.setSpan(line, 2, 1, visible)
             self.setRowHeight(line, max(heights.defaultSectionSize(), needed))
 
     def _text_height(self, text: str, width: int) -> int:
@@ -135,16 +150,18 @@ class LimitsTable(QTableWidget):
         view = self.viewport()
         assert heads is not None
         assert view is not None
-        widths = []
+        widths = {}
         for column in range(1, self.columnCount()):
+            if self.isColumnHidden(column):
+                continue
             item = self.horizontalHeaderItem(column)
             text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
-            widths.append(max(text + _PADDING, look().px(44)))
+            widths[column] = max(text + _HEAD_PADDING, look().px(_MIN_FIGURE_WIDTH))
         max_width, min_width = round(_MAX_NAME_SHARE * view.width()), look().px(_MIN_NAME_WIDTH)
-        names = max(min(max_width, view.width() - sum(widths)), min_width)
+        names = max(min(max_width, view.width() - sum(widths.values())), min_width)
         heads.resizeSection(0, names)
-        more = max(view.width() - names - sum(widths), 0) // len(widths)
-        for column, width in enumerate(widths, 1):
+        more = max(view.width() - names - sum(widths.values()), 0) // len(widths)
+        for column, width in widths.items():
             heads.resizeSection(column, width + more)
 
     def restyle(self) -> None:
@@ -186,6 +203,6 @@ class LimitsTable(QTableWidget):
 
 def _format_microseconds(microseconds: float) -> str:
     """Format microseconds, with two decimals below 1; "" for none."""
-    if microseconds < 0.005:
+    if microseconds < _MIN_AMOUNT_US:
         return ""
     return f"{microseconds:.2f}" if microseconds < 1 else format_figure(microseconds)

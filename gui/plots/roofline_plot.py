@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +72,8 @@ class RooflinePlot(Plot):
         self.names: dict[int, QRectF] = {}
         """The box of each dot's label, in pixels of the plot."""
         self._label_items: list[pg.GraphicsObject] = []
-        self._roof_labels: list[pg.TextItem] = []
+        self._roof_labels: dict[pg.TextItem, tuple[float, float, tuple[float, float]]] = {}
+        """The preferred position and anchor of each roof's label."""
         self._items: list[pg.GraphicsObject] = []
         self._emphasized: int | None = None
 
@@ -91,7 +92,7 @@ class RooflinePlot(Plot):
     def _draw(self) -> None:
         for item in self._items:
             self.box.removeItem(item)
-        self._items, self._roof_labels = [], []
+        self._items, self._roof_labels = [], {}
         if self.roofs is None:
             return
         roofs, theme = self.roofs, look().theme
@@ -133,7 +134,22 @@ class RooflinePlot(Plot):
         item.setFont(code_font(look().small_px))
         item.setPos(x, y)
         self._add_item(item)
-        self._roof_labels.append(item)
+        self._roof_labels[item] = x, y, anchor
+
+    def _place_roof_labels(self, metrics: QFontMetricsF, pixel: Callable[[float, float], QPointF]) -> list[QRectF]:
+        """Move a label that would begin left of the plot to the flat part of its roof; return the labels' boxes."""
+        assert self.roofs is not None
+        boxes = []
+        for item, (x, y, anchor) in self._roof_labels.items():
+            size = metrics.size(0, item.toPlainText())
+            if pixel(x, y).x() - anchor[0] * size.width() < 0:
+                # Along the steep part, y - x is the logarithm of the roof's slope.
+                height = math.log10(self.roofs.operations)
+                x, y, anchor = height - (y - x), height, (0.0, 1.0)
+            item.setPos(x, y)
+            item.setAnchor(anchor)
+            boxes.append(QRectF(pixel(x, y) - QPointF(anchor[0] * size.width(), anchor[1] * size.height()), size))
+        return boxes
 
     def _label_dots(self) -> None:
         """Label each dot at a free position, with a leader line if that is not directly next to the dot."""
@@ -161,10 +177,7 @@ class RooflinePlot(Plot):
         occupied = [QRectF(at - QPointF(radius, radius), circle) for spot in spots for at in spot]
         # A line connects a dot's two spots.
         occupied += [QRectF(start, end).normalized().adjusted(0, -1, 0, 1) for start, end in spots]
-        for item in self._roof_labels:
-            size, anchor = metrics.size(0, item.toPlainText()), item.anchor
-            at = pixel(item.pos().x(), item.pos().y())
-            occupied.append(QRectF(at - QPointF(anchor.x() * size.width(), anchor.y() * size.height()), size))
+        occupied += self._place_roof_labels(metrics, pixel)
         texts = [str(dot.number + 1) for dot in self.dots]
         sizes = [QSizeF(metrics.horizontalAdvance(text) + look().px(5), metrics.height() * 0.9) for text in texts]
         places = place_labels([at + QPointF(radius, 0) for at, _ in spots], sizes, occupied, pixels)

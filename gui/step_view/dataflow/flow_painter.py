@@ -437,24 +437,28 @@ class FlowPainter:
             if cell not in highlights.boxes and covered[int(box.left()) : int(box.right()) + 1].any()
         ]
 
-    def _paint_names(self, painter: QPainter, number: int) -> None:
-        """Paint the names of a row's cells above them, if there is room."""
+    def _place_names(self, number: int) -> list[tuple[QRectF, str]]:
+        """Return the boxes above a row's cells with their names; empty without names, or if there is no room."""
         names = self.layout.names(number) if self.shows_text else ()
-        if not names:
-            return
-        lettering = self._name_lettering
-        height = QFontMetricsF(lettering.font).height()
-        painter.setFont(lettering.font)
-        painter.setPen(QColor(self.theme.muted))
+        height = QFontMetricsF(self._name_lettering.font).height() if names else 0.0
+        placed = []
         for cell, full_name in enumerate(names):
             name = _range_start(full_name) if self._shortens_names else full_name
-            rect = self.cell_rect(number, cell)
-            width = lettering.width(name)
+            rect, width = self.cell_rect(number, cell), self._name_lettering.width(name)
             left = rect.left() if cell == len(names) - 1 else rect.center().x() - width / 2
-            box = QRectF(left, rect.top() - height - 1, width, height)
-            # Hide the lines to the cells behind the name.
-            painter.fillRect(box, QColor(self.theme.surface))
-            lettering.paint_centered(painter, box, name)
+            placed.append((QRectF(left, rect.top() - height - 1, width, height), name))
+        return placed
+
+    def _paint_names(self, painter: QPainter, number: int) -> None:
+        """Paint the names of a row's cells above them; the lines to the cells pass behind all of them."""
+        placed = self._place_names(number)
+        if not placed:
+            return
+        painter.fillRect(placed[0][0].united(placed[-1][0]), QColor(self.theme.surface))
+        painter.setFont(self._name_lettering.font)
+        painter.setPen(QColor(self.theme.muted))
+        for box, name in placed:
+            self._name_lettering.paint_centered(painter, box, name)
 
     @cached_property
     def _shortens_names(self) -> bool:
@@ -700,6 +704,8 @@ class FlowPainter:
     def _region_of_row(self, number: int) -> QRegion:
         row = self.layout.rows[number]
         cells = build_region([self.cell_rect(number, cell) for cell in range(row.column.size)])
+        if names := self._place_names(number):
+            cells += build_region([names[0][0].united(names[-1][0])])
         if not self.shows_text or self._circle_radius < _MIN_TEXT_RADIUS:
             return cells
         ovals = self._ovals_of_row(number)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QKeyEvent
+from PyQt6.QtGui import QColor, QKeyEvent, QResizeEvent
 from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from gpu.engines.base import SIMULATION_TIME_LABEL
@@ -18,6 +18,7 @@ from gpu.messages.verdicts import describe_mistakes
 from gpu.timing import validation
 from gpu.timing.gpus import find_gpu
 from gui.painting.theme import code_font, look
+from gui.step_view.dataflow.labels import label_font
 from gui.widgets.basic import wrap_tip
 
 
@@ -71,6 +72,12 @@ COLUMNS = (
     LaunchColumn("Findings", "Errors that the checkers detected", _describe_findings, is_number=False),
 )
 _FINDINGS_COLUMN = len(COLUMNS) - 1
+_OPTIONAL_COLUMNS = tuple(index for index, column in enumerate(COLUMNS) if column.title in ("Sectors", "Lanes"))
+"""Columns of figures that the Counts tab has too: a narrow table needs their width for the findings."""
+_WIDTHS = (22, 76, 40, 44, 58, 62, 58, 46)
+"""Widths in pixels, at the normal text size, of all columns but the last."""
+_MIN_FINDINGS_WIDTH = 190
+"""Minimum width of the findings in pixels, at the normal text size, beside the optional columns."""
 _MODELED_COLUMN = next(index for index, column in enumerate(COLUMNS) if column.title == "µs")
 
 
@@ -97,7 +104,7 @@ class LaunchTableModel(QAbstractTableModel):
                 side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
                 return int(side | Qt.AlignmentFlag.AlignVCenter)
             case Qt.ItemDataRole.FontRole:
-                return code_font(look().small_px)
+                return label_font(look()) if index.column() == _FINDINGS_COLUMN else code_font(look().small_px)
             case Qt.ItemDataRole.ForegroundRole if index.column() == _FINDINGS_COLUMN:
                 return QColor(look().theme.bad if launch.mistakes else look().theme.good)
             case Qt.ItemDataRole.ToolTipRole if index.column() == _FINDINGS_COLUMN:
@@ -179,7 +186,7 @@ class LaunchTable(QTableView):
         # Not by content, which would measure all rows again for each new one.
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(_FINDINGS_COLUMN, QHeaderView.ResizeMode.Stretch)
-        for place, width in enumerate((26, 84, 48, 54, 60, 66, 58, 46)):
+        for place, width in enumerate(_WIDTHS):
             self.setColumnWidth(place, look().px(width))
         rows.setDefaultSectionSize(look().px(26))
         self.doubleClicked.connect(lambda index: self.step_requested.emit(index.row() + 1))
@@ -188,6 +195,12 @@ class LaunchTable(QTableView):
         selection.currentRowChanged.connect(
             lambda now, _: self.launch_selected.emit(now.row() + 1) if now.isValid() else None
         )
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        is_narrow = self.width() < look().px(sum(_WIDTHS) + _MIN_FINDINGS_WIDTH)
+        for column in _OPTIONAL_COLUMNS:
+            self.setColumnHidden(column, is_narrow)
+        super().resizeEvent(event)
 
     @property
     def sorted_launches(self) -> list[ProgramLaunch]:

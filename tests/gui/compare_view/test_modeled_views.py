@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import pyqtgraph as pg
@@ -11,11 +12,13 @@ from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QLabel
 
 from gpu.messages.events import Failure
-from gpu.messages.modeled_time import ModelPattern
+from gpu.messages.modeled_time import LIMITS, ModelPattern
 from gpu.timing.gpus import GpuScaling
+from gui.compare_view.limits import LimitsTable
 from gui.compare_view.modeled_views import LIMITS_VIEW, OCCUPANCY, ROOFLINE
 from gui.compare_view.tab import CURVES
 from gui.painting.theme import look
+from gui.plots.roofline_plot import RooflineDot, RooflinePlot, Roofs
 from gui.widgets.basic import format_figure
 from tests.gui.conftest import FakeHost, make_modeled_time, wait_until_idle
 
@@ -129,6 +132,39 @@ def test_every_limit_is_seen_at_1280_by_720(qtbot, tab) -> None:
     lines = [table.rowHeight(line) for line in range(table.rowCount())]
     assert look().px(26) < min(lines)
     assert sum(lines) <= table.viewport().height()
+
+
+def test_limits_that_no_variant_reaches_are_hidden_so_that_the_others_fit_a_small_window(qtbot) -> None:
+    table = LimitsTable()
+    qtbot.addWidget(table)
+    table.resize(200, 300)
+    table.show_titles([f"{number}  Neighbored pairs, less divergence" for number in range(14)])
+    found = make_modeled_time(ModelPattern("scan", "naive", "h200", {"n": 2**24}))
+    times = replace(found, limits=dict.fromkeys(LIMITS, 1234.0) | {"atomics": 0.0})
+    table.show()
+    table.show_times({0: times, 3: Failure("input", "skipped above 2¹⁶: quadratic")})
+    heads = [table.horizontalHeaderItem(column).text() for column in range(table.columnCount())]
+    needed = sum(table.columnWidth(column) for column in range(table.columnCount()))
+    table.resize(needed + table.width() - table.viewport().width(), 300)
+    assert [head for column, head in enumerate(heads) if table.isColumnHidden(column)] == ["atomics"]
+    assert table.verticalScrollBar().isVisible()
+    assert not table.horizontalScrollBar().maximum()
+    table.show_times({0: times, 1: replace(times, limits=times.limits | {"atomics": 1.0})})
+    assert not table.isColumnHidden(heads.index("atomics"))
+
+
+@pytest.mark.parametrize(("intensity", "is_moved"), [(250.0, True), (0.25, False)])
+def test_the_names_of_roofs_are_whole(qtbot, intensity, is_moved) -> None:
+    plot = RooflinePlot()
+    qtbot.addWidget(plot)
+    plot.resize(540, 420)
+    plot.show()
+    plot.show_dots([RooflineDot(1, intensity, intensity / 30, 2 * intensity)], Roofs(4525.0, 8502.0, 66900.0), 1)
+    qtbot.waitUntil(lambda: bool(plot.names))
+    (name,) = [each for each in plot._roof_labels if each.toPlainText().startswith("L2")]
+    plot.grab()  # places the texts
+    assert plot.box.sceneBoundingRect().left() - 4 <= name.sceneBoundingRect().left()
+    assert (abs(name.pos().y() - math.log10(66900)) < 1e-9) == is_moved
 
 
 @pytest.mark.parametrize("text", ["normal", "lecture hall"])

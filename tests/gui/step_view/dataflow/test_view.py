@@ -440,3 +440,6 @@ def test_bins_in_narrow_columns_show_the_start_of_their_range(view, monkeypatch,
     assert tuple(text for _, text in painted) == texts
     assert flow._name_lettering.font.pixelSize() >= look().small_px - 2
     assert all(before.right() <= after.left() for (before, _), (after, _) in itertools.pairwise(painted))
+    gaps = [QPointF((before.right() + after.left()) / 2, before.center().y()) for (before, _), (after, _)
+            in itertools.pairwise(painted)]  # fmt: skip
+    assert all(flow._region_of_row(0).contains(gap.toPoint()) for gap in gaps), "no line passes between names"
