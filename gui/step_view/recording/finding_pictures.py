@@ -24,9 +24,13 @@ _MAX_WARPS = 3
 
 
 def build_finding_pictures(models: RecordingModels) -> tuple[FindingPicture, ...]:
-    """Return pictures of the findings that no cell of the dataflow shows, by event."""
-    without_cell = [found for found in models.findings if not models.has_cell(found)]
-    return tuple(_build_picture(models, found) for found in without_cell[:_MAX_PICTURES])
+    """Return pictures of the findings of each kind that no cell of the dataflow shows, by event.
+
+    A picture takes space from the rows, so a kind has none if the cells show some of its findings.
+    """
+    shown_kinds = {found.finding.kind for found in models.findings if models.has_cell(found)}
+    hidden = [found for found in models.findings if found.finding.kind not in shown_kinds]
+    return tuple(_build_picture(models, found) for found in hidden[:_MAX_PICTURES])
 
 
 def _build_picture(models: RecordingModels, found: LocatedFinding) -> FindingPicture:
