@@ -264,10 +264,12 @@ class _Grader:
                 raise InputError(f"{name} has {got.size} elements, but the lesson expects {reference_values.size}.")
             real = got.dtype.kind == "f"
             exact = np.asarray(reference_values, np.float64)
-            scale = float(np.abs(exact).max(initial=0.0)) or 1.0
+            scale = float(np.abs(exact).max(initial=0.0, where=np.isfinite(exact))) or 1.0
             with np.errstate(invalid="ignore", over="ignore"):
                 off = np.abs(got.astype(np.float64) - exact)
-                bad = ~(off <= self._stage.tolerance * scale) if real else got != reference_values.astype(got.dtype)
+                # Infinities must be equal; they widen no tolerance.
+                is_right = (off <= self._stage.tolerance * scale) | (got == exact)
+                bad = ~is_right if real else got != reference_values.astype(got.dtype)
             if bad.any():
                 index = int(np.argmax(bad))
                 is_poisoned = self._stage.arrays[name].use == "out" and not self._stage.arrays[name].fill

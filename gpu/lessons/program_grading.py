@@ -240,10 +240,10 @@ class _ProgramGrader:
             except ValueError:
                 raise _RejectedRunError("its output is not a number", f"It prints {_shorten(output)}.") from None
             first += exact.size
-            scale = float(np.abs(exact).max(initial=0.0)) or 1.0
+            scale = float(np.abs(exact).max(initial=0.0, where=np.isfinite(exact))) or 1.0
             tolerance = 0.0 if self._types[name].kind in "iu" else self._stage.tolerance * scale
             with np.errstate(invalid="ignore"):
-                bad = ~(np.abs(got - exact) <= tolerance)
+                bad = ~((np.abs(got - exact) <= tolerance) | (got == exact))
             if bad.any():
                 index = int(np.argmax(bad))
                 return WrongElement(name, index, float(got[index]), float(exact[index]), False)

@@ -248,6 +248,21 @@ def test_an_order_that_a_type_cannot_hold_is_an_error(tmp_path: Path, array: str
         grade_submission(lesson, lesson.task("add"), kernel)
 
 
+@pytest.mark.parametrize(
+    ("result", "accepted"),
+    [
+        ("a[i] > 3 ? huge * huge : a[i] + b[i]", True),
+        ("a[i] > 3 ? -huge * huge : a[i] + b[i]", False),
+        ("a[i] > 3 ? huge * huge : 0", False),
+    ],
+)
+def test_an_infinite_result_excuses_no_other_element(tmp_path: Path, result: str, accepted: bool) -> None:
+    head = HEAD.replace('a = "in n"', 'a = "in n of 0..9"').replace('"a + b"', '"where(a > 3, exp(1000 + a), a + b)"')
+    kernel = KERNEL.replace("if (i < n)", "float huge = 1e38f;\n    if (i < n)").replace("a[i] + b[i]", result)
+    lesson = read_lesson(write_lesson(tmp_path, TASK, head=head, kernel=kernel))
+    assert grade_submission(lesson, lesson.task("add"), kernel).accepted == accepted
+
+
 @pytest.mark.parametrize("array", ["in n sorted", "in n of 0..5 sorted", "inout n sorted"])
 def test_a_sorted_array_ascends_in_every_input(tmp_path: Path, array: str) -> None:
     ordered = KERNEL.replace("a[i] + b[i]", "i == 0 || a[i - 1] <= a[i]")
