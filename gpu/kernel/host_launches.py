@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from gpu.base.errors import InputError
 from gpu.base.python_operators import OPERATORS
 from gpu.files.source_lexer import blank_comments_and_literals, split_at_commas
 
 Extents = tuple[int, ...]
+Extent = int | Sequence[int]
+Extent3 = tuple[int, int, int]
 
 _SIZES = {
     "char": 1,
@@ -70,6 +74,34 @@ class FileLaunch:
             if len(self.lines) > 1:
                 reason = f"it differs, or is not a constant, in the launches of {kernel}, lines {lines} of {path}"
         return InputError(f"Give {option}: {reason}.")
+
+    def complete(
+        self, grid: Extent | None, block: Extent | None, shared_bytes: int | None, *, kernel: str, path: str
+    ) -> tuple[Extent3, Extent3, int]:
+        """Return the extents and the dynamic shared memory of a launch; those that are None are the file's.
+
+        Raises
+        ------
+        InputError
+            An extent is invalid, or neither specified nor known from the file.
+        """
+        if shared_bytes is None and self.shared_bytes is None and self.lines and (grid is None or block is None):
+            raise self.missing_extent_error(kernel, path, "--shared")
+        extents: list[Extent3] = []
+        for name, specified, constant in (("grid", grid, self.grid), ("block", block, self.block)):
+            chosen = constant if specified is None else specified
+            if chosen is None:
+                raise self.missing_extent_error(kernel, path, f"--{name}")
+            extents.append(_to_extent(name, chosen))
+        return extents[0], extents[1], (self.shared_bytes or 0) if shared_bytes is None else shared_bytes
+
+
+def _to_extent(name: str, extent_or_extents: Extent) -> Extent3:
+    extents = list(extent_or_extents) if isinstance(extent_or_extents, Sequence | np.ndarray) else [extent_or_extents]
+    if not 1 <= len(extents) <= 3 or not all(isinstance(extent, int | np.integer) for extent in extents):
+        raise InputError(f"The {name} is one to three whole numbers, not {extent_or_extents!r}.")
+    x, y, z = (*map(int, extents), *[1] * (3 - len(extents)))
+    return x, y, z
 
 
 def find_host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None = None) -> FileLaunch:

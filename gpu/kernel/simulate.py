@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from gpu.base.errors import InputError, LaunchError
@@ -18,7 +17,7 @@ from gpu.base.resource_limits import CPU_SECONDS, MEMORY_BYTES, limit_resources
 from gpu.base.schedules import ROUND_ROBIN
 from gpu.files.sources import read_source
 from gpu.kernel.arguments import bind_arguments, dtype_of
-from gpu.kernel.host_launches import find_host_launch
+from gpu.kernel.host_launches import Extent, Extent3, find_host_launch
 from gpu.kernel.suspicions import collect_warnings, create_kernel_checkers
 from gpu.kernel.textures import read_texture
 from gpu.kernel.variables import set_variables
@@ -34,7 +33,6 @@ from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Type
 
 Array = npt.NDArray[Any]
-Extent = int | Sequence[int]
 Counts = dict[str, int | float]
 
 MAXIMUM_STEPS = 200_000
@@ -180,18 +178,12 @@ def simulate(
     if not max_seconds > 0:
         raise InputError(f"The time limit must be more than 0 seconds, not {max_seconds:g}.")
     text = read_source(Path(file)) if source is None else source
-    launch = find_host_launch(text, kernel, defines)
-    if shared_bytes is None and launch.shared_bytes is None and launch.lines and (grid is None or block is None):
-        raise launch.missing_extent_error(kernel, Path(file).name, "--shared")
-    specified: list[Extent] = []
-    for option, requested, constant in (("--grid", grid, launch.grid), ("--block", block, launch.block)):
-        if requested is None and constant is None:
-            raise launch.missing_extent_error(kernel, Path(file).name, option)
-        specified.append(constant if requested is None else requested)  # type: ignore[arg-type]
-    extents = (_to_extent("grid", specified[0]), _to_extent("block", specified[1]))
+    launched_grid, launched_block, shared_size = find_host_launch(text, kernel, defines).complete(
+        grid, block, shared_bytes, kernel=kernel, path=Path(file).name
+    )
     printed: list[PrintedText] = []
     options: LaunchOptions = {
-        "shared_bytes": (launch.shared_bytes or 0) if shared_bytes is None else shared_bytes,
+        "shared_bytes": shared_size,
         "on_print": lambda thread, text: printed.append(PrintedText(thread, text)),
         "max_rounds": max_steps,
         "max_seconds": max_seconds,
@@ -205,7 +197,7 @@ def simulate(
                 for name, path in (textures or {}).items():
                     module.set_texture(name, read_texture(path))
                 module.kernel(kernel)
-            return _run(module, kernel, extents, arguments, options, printed, traced=traced)
+            return _run(module, kernel, (launched_grid, launched_block), arguments, options, printed, traced=traced)
     except MemoryError:
         raise InputError(
             f"The simulation needs more than {max_memory / 2**20:.0f} MB of memory.",
@@ -216,7 +208,7 @@ def simulate(
 def _run(
     module: SimulatedModule,
     kernel: str,
-    extents: tuple[tuple[int, int, int], tuple[int, int, int]],
+    extents: tuple[Extent3, Extent3],
     arguments: Sequence[Any],
     options: LaunchOptions,
     printed: list[PrintedText],
@@ -297,14 +289,6 @@ def _build_module(path: Path, text: str, defines: dict[str, int | str], include_
         if not folder.is_dir():
             raise InputError(f"There is no include folder {folder}.")
     return SimulatedModule(text, path, defines, include_dirs, tolerant=True)
-
-
-def _to_extent(name: str, extent_or_extents: Extent) -> tuple[int, int, int]:
-    extents = list(extent_or_extents) if isinstance(extent_or_extents, Sequence | np.ndarray) else [extent_or_extents]
-    if not 1 <= len(extents) <= 3 or not all(isinstance(extent, int | np.integer) for extent in extents):
-        raise InputError(f"The {name} is one to three whole numbers, not {extent_or_extents!r}.")
-    x, y, z = (*map(int, extents), *[1] * (3 - len(extents)))
-    return x, y, z
 
 
 def _add_limit_advice(finding: Finding) -> Finding:

@@ -15,7 +15,7 @@ from gpu.base.errors import InputError, KernelError
 from gpu.declaration.pattern import Inputs, Params, Variant
 from gpu.engines.modeling_engine import ModeledLaunch, ModelingEngine
 from gpu.kernel.arguments import bind_arguments, to_variable_bytes
-from gpu.kernel.host_launches import find_host_launch
+from gpu.kernel.host_launches import Extent, find_host_launch
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.modeled_time import describe_missing_blocks
 from gpu.simulator.executor.textures import Texture
@@ -26,8 +26,6 @@ from gpu.timing.gpus import UNSCALED, GpuDescription, GpuScaling, find_gpu
 from gpu.timing.kernels import ModeledFile, compile_modeled_file
 from gpu.timing.ptx.sampled_blocks import GridShape
 from gpu.timing.sass.machine_lines import group_machine_lines
-
-Extent = int | Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -352,23 +350,17 @@ def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = Fal
     InputError, KernelError
         As of `model_launch`.
     """
-    file, kernel, shared_bytes = launch.file, launch.kernel, launch.shared_bytes
-    file_launch = find_host_launch(launch.text, kernel, launch.defines)
-    extents: list[tuple[int, int, int]] = []
-    for option, requested, default in (
-        ("--grid", launch.grid, file_launch.grid),
-        ("--block", launch.block, file_launch.block),
-    ):
-        chosen = default if requested is None else requested
-        if chosen is None:
-            raise file_launch.missing_extent_error(kernel, file.name, option)
-        extents.append(_pad_extents(chosen))
+    file, kernel = launch.file, launch.kernel
+    shape = GridShape(
+        *find_host_launch(launch.text, kernel, launch.defines).complete(
+            launch.grid, launch.block, launch.shared_bytes, kernel=kernel, path=file.name
+        )
+    )
     if "@" in kernel:
         raise InputError(f"{kernel} cannot be modeled: the timing model finds kernels by name, not by line.")
     macros = dict(launch.defines)
     module = SimulatedModule(launch.text, file, macros, launch.include_dirs, tolerant=True)
     simulated = module.kernel(kernel)
-    shape = GridShape(extents[0], extents[1], (file_launch.shared_bytes or 0) if shared_bytes is None else shared_bytes)
     simulated.check_launch(shape.grid, shape.block, shape.shared_bytes)
     bound = bind_arguments(kernel, launch.arguments, simulated.parameters)
     if any(isinstance(value, Texture) for value in bound.values):
@@ -383,11 +375,6 @@ def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = Fal
         modeled.set_variable(name, to_variable_bytes(name, value, module.variables[name]))
     values = [value if isinstance(value, np.ndarray | np.generic) or value is None else None for value in bound.values]
     return BoundLaunch(modeled, re.sub(r"\s", "", kernel), shape, values)
-
-
-def _pad_extents(extent: Extent) -> tuple[int, int, int]:
-    x, y, z = (*([extent] if isinstance(extent, int) else extent), 1, 1)[:3]
-    return int(x), int(y), int(z)
 
 
 def _list_largest(breakdown: Mapping[str, float]) -> list[tuple[str, float]]:

@@ -11,7 +11,7 @@ from gpu.timing.gpus import find_gpu
 
 
 def model_kernel(
-    file: Path, text: str, kernel: str, grid: Extent, block: Extent, arguments: Sequence[Any], gpu: str
+    file: Path, text: str, kernel: str, grid: Extent | None, block: Extent, arguments: Sequence[Any], gpu: str
 ) -> ModeledRun:
     """Model a launch of a kernel of a text; `gpu` is the key of its description."""
     return model_launch(UnboundLaunch(file, text, kernel, grid, block, arguments), find_gpu(gpu))

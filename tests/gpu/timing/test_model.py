@@ -277,6 +277,19 @@ def test_errors_of_a_file_are_sentences(tmp_path) -> None:
         model_kernel(path, "__global__ void k() { x = 1; }", "k", 1, 32, [], "h200")
 
 
+@pytest.mark.parametrize(
+    ("grid", "said"),
+    [
+        (None, "Give --shared: it is not a constant where k.cu launches k, line 2."),
+        ((1, 2, 3, 4), "The grid is one to three whole numbers, not"),
+    ],
+)
+def test_an_extent_that_is_missing_or_wrong_is_refused_as_by_the_simulator(tmp_path, grid, said) -> None:
+    text = "__global__ void k(int *x) { extern __shared__ int y[]; x[0] = y[0]; }\nvoid f() { k<<<1, 32, n()>>>(p); }\n"
+    with pytest.raises(InputError, match=said):
+        model_kernel(tmp_path / "k.cu", text, "k", grid, 32, ["zeros:32"], "h200")
+
+
 def test_arrays_are_as_they_were(tmp_path) -> None:
     values = np.arange(64, dtype=np.float32)
     kept = values.copy()
