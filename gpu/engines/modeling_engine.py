@@ -23,7 +23,7 @@ from gpu.engines.simulator import (
 )
 from gpu.timing.compiler import MachineKernel
 from gpu.timing.gpus import GpuDescription
-from gpu.timing.kernels import ModeledFile, compile_modeled_file
+from gpu.timing.kernels import ModeledFile, compile_modeled_file, compile_with_llvm
 from gpu.timing.launch import LaunchEstimate
 from gpu.timing.ptx.sampled_blocks import GridShape
 from gpu.timing.timeline import LaunchTimelines
@@ -148,9 +148,12 @@ class ModelingEngine(SimulatorEngine):
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._files:
             plain = self.build_simulated_module(file, defines)
-            whole = inline_headers(file, text)
-            modeled = compile_modeled_file(whole, self._gpu, defines or {}, [KERNELS], Path(file).name, plain,
-                                   lines=self._timeline_launch is not None, nvcc=self._nvcc)  # fmt: skip
+            name, lines = Path(file).name, self._timeline_launch is not None
+            if self._nvcc:
+                whole = inline_headers(file, text)
+                modeled = compile_modeled_file(whole, self._gpu, defines or {}, [KERNELS], name, plain, lines=lines)
+            else:
+                modeled = compile_with_llvm(plain, self._gpu, name, lines=lines)
             self.source = modeled.source
             self._files[key] = ModeledModule(super().build(file, defines), modeled)
         return self._files[key]

@@ -13,7 +13,7 @@ from gpu.hosts.driver.memory import GlobalMemory
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing.gpus import GpuDescription
-from gpu.timing.kernels import ModeledFile, compile_modeled_file
+from gpu.timing.kernels import ModeledFile, compile_with_llvm
 from gpu.timing.launch import LaunchEstimate
 from gpu.timing.ptx.sampled_blocks import GridShape
 
@@ -66,7 +66,7 @@ class LaunchModeler:
         """
         if id(module) not in self._files:
             # Keep a reference to the module, or another one could get the same id.
-            self._files[id(module)] = module, compile_modeled_file("", self._gpu, {}, (), kernel, module, nvcc=False)
+            self._files[id(module)] = module, compile_with_llvm(module, self._gpu, kernel)
         _, file = self._files[id(module)]
         for name, data in module.read_variables().items():
             file.set_variable(name, data)
