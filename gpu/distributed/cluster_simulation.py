@@ -89,7 +89,7 @@ class ClusterSimulation:
         LockstepError
             As for `RunTasks.wait_for_results`.
         """
-        variant, params, drawn = check_advance_request(request)
+        variant, params, picture = check_advance_request(request)
         multi_device.check_run(variant.name, request.steps, len(self._cluster.workers))
         motion = motion_from_params(params)
         squared = square_softening(motion.softening)
@@ -110,12 +110,9 @@ class ClusterSimulation:
             )
         if request.measure and (self._steps or request.steps):
             requested["ended"] = multi_device.add_measuring_tasks(tasks, positions, velocities)
-        if drawn:
-            picture = multi_device.BodyPicture(
-                request.camera, request.width, request.height, request.color, request.exposure, self._speed_scale
-            )
+        if picture is not None:
             requested["picture"] = tasks.add_task(
-                multi_device.draw_bodies, positions, velocities, self._color_origins, picture
+                multi_device.draw_bodies, positions, velocities, self._color_origins, picture, self._speed_scale
             )
         if not requested:
             requested["nothing"] = tasks.add_task(multi_device.wait_for_chunks, velocities)

@@ -228,6 +228,7 @@ def _save_collision_film(folder: Path) -> None:
     """Save a film of two colliding galaxies, seen by a camera that orbits slowly."""
     from gpu import engines
     from gpu.messages.bodies import Camera
+    from gpu.patterns.nbody.picture import BodyPicture
     from gpu.patterns.nbody.presets import assign_origins, generate
     from gpu.patterns.nbody.simulation import BodySimulation
     from gui.model.films import write_film
@@ -240,7 +241,8 @@ def _save_collision_film(folder: Path) -> None:
 
         def frames() -> Iterator[Array]:
             for number in range(FRAMES):
-                picture = galaxies.draw(Camera(0.5 + 0.01 * number, 0.7, 5.0), 560, 320, color="origin")
+                camera = Camera(0.5 + 0.01 * number, 0.7, 5.0)
+                picture = galaxies.draw(BodyPicture(camera, 560, 320, color="origin"))
                 if number == 0:  # two samples for the palette
                     yield from (picture, picture)
                 yield picture

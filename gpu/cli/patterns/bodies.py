@@ -25,6 +25,7 @@ from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody.forces import Motion, motion_from_params
 from gpu.patterns.nbody.multi_device import CONSERVED, TIME_STEP_NAMES
 from gpu.patterns.nbody.physics import half_mass_radius
+from gpu.patterns.nbody.picture import BodyPicture
 from gpu.patterns.nbody.simulation import BodySimulation, conserved_quantities, total_energy
 from gpu.run.pattern_run import Outcome, run_pattern
 
@@ -156,7 +157,7 @@ def _simulate(
 
     def save_frame() -> None:
         if folder is not None:
-            picture = simulation.draw(camera, *_FRAME_SIZE)
+            picture = simulation.draw(BodyPicture(camera, *_FRAME_SIZE))
             images.write_image(str(folder / f"frame-{simulation.steps:06}.png"), picture, None)
 
     simulation.measure_conserved(motion.softening)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,9 @@ from gpu.base.errors import InputError
 from gpu.declaration.distributed_program import ChunkInput, FutureResult, Parts, TaskCollector, WorkerContext
 from gpu.declaration.pattern import Array
 from gpu.engines.base import Argument, Buffer, Engine
-from gpu.messages.bodies import Camera
 from gpu.patterns.nbody.forces import FILE, ForceKernel, motion_from_params
 from gpu.patterns.nbody.physics import square_softening, verified_bodies
-from gpu.patterns.nbody.picture import Painter
+from gpu.patterns.nbody.picture import BodyPicture, Painter
 from gpu.patterns.nbody.simulation import MOMENTS_BLOCK, allocate_moments, measure_moments, split_bodies
 
 CHUNKS_FILE = "nbody_chunks.cu"
@@ -32,18 +30,6 @@ MEASURING_STEP_NAMES = ("chunk moments", "add moments")
 
 _BLOCK = 256
 _MAX_TASKS = 2**17
-
-
-@dataclass(frozen=True)
-class BodyPicture:
-    """The settings of a picture of bodies, for `Painter.draw`."""
-
-    camera: Camera
-    width: int
-    height: int
-    color: str
-    exposure: float
-    speed_scale: float
 
 
 def plan(tasks: TaskCollector) -> dict[str, Parts]:
@@ -247,7 +233,12 @@ def select_origins(worker: WorkerContext, piece: ChunkInput) -> Array:
 
 
 def draw_bodies(
-    worker: WorkerContext, positions: list[Buffer], velocities: list[Buffer], origins: list[Array], picture: BodyPicture
+    worker: WorkerContext,
+    positions: list[Buffer],
+    velocities: list[Buffer],
+    origins: list[Array],
+    settings: BodyPicture,
+    speed_scale: float,
 ) -> Array:
     """Draw the bodies of all chunks on one device.
 
@@ -259,8 +250,9 @@ def draw_bodies(
         The state of each chunk's bodies, float32 of shape (n, 4).
     origins : list of array
         For each chunk the group of each body, by which it can be colored.
-    picture : BodyPicture
-        The camera, size and colors.
+    settings : BodyPicture
+    speed_scale : float
+        As of `Painter.draw`.
 
     Returns
     -------
@@ -270,17 +262,7 @@ def draw_bodies(
     engine, painter = worker.engine, Painter(worker.engine)
     all_positions, all_velocities = _gather(engine, positions), _gather(engine, velocities)
     all_origins = engine.upload(np.concatenate(origins))
-    image = painter.draw(
-        all_positions,
-        all_velocities,
-        all_origins,
-        picture.camera,
-        picture.width,
-        picture.height,
-        color=picture.color,
-        exposure=picture.exposure,
-        speed_scale=picture.speed_scale,
-    )
+    image = painter.draw(all_positions, all_velocities, all_origins, settings, speed_scale)
     painter.close()
     for buffer in (all_positions, all_velocities, all_origins):
         engine.free(buffer)

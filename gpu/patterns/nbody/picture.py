@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -64,8 +65,9 @@ def palette(color: str) -> Array:
     return packed
 
 
-def check_picture(camera: Camera, width: int, height: int, color: str, exposure: float) -> None:
-    """Check a picture's settings.
+@dataclass(frozen=True)
+class BodyPicture:
+    """The settings of a picture of bodies.
 
     Parameters
     ----------
@@ -74,22 +76,29 @@ def check_picture(camera: Camera, width: int, height: int, color: str, exposure:
     width, height : int
         Pixels, 1 to `MAX_SIDE`.
     color : str
-        One of `COLORS`.
+        One of `COLORS`: the property that determines a body's color.
     exposure : float
         The factor of the brightness, finite and at least 0.
-
-    Raises
-    ------
-    InputError
-        A setting is invalid.
     """
-    if color not in COLORS:
-        raise InputError(f"Bodies are colored by {' or '.join(COLORS)}, not by {color!r}.")
-    if not (1 <= width <= MAX_SIDE and 1 <= height <= MAX_SIDE):
-        raise InputError(f"A picture has 1 to {MAX_SIDE} pixels per side, not {width} x {height}.")
-    numbers = (camera.yaw, camera.pitch, camera.distance, *camera.target, exposure)
-    if not np.isfinite(numbers).all() or camera.distance <= 0 or exposure < 0:
-        raise InputError("The camera's numbers have to be finite, its distance above 0, and the exposure at least 0.")
+
+    camera: Camera
+    width: int
+    height: int
+    color: str = "speed"
+    exposure: float = 1.0
+
+    def check(self) -> None:
+        """Raise InputError if a setting is invalid."""
+        if self.color not in COLORS:
+            raise InputError(f"Bodies are colored by {' or '.join(COLORS)}, not by {self.color!r}.")
+        if not (1 <= self.width <= MAX_SIDE and 1 <= self.height <= MAX_SIDE):
+            raise InputError(f"A picture has 1 to {MAX_SIDE} pixels per side, not {self.width} x {self.height}.")
+        camera = self.camera
+        numbers = (camera.yaw, camera.pitch, camera.distance, *camera.target, self.exposure)
+        if not np.isfinite(numbers).all() or camera.distance <= 0 or self.exposure < 0:
+            raise InputError(
+                "The camera's numbers have to be finite, its distance above 0, and the exposure at least 0."
+            )
 
 
 def nearest_body(bodies: Array, camera: Camera, width: int, height: int, x: float, y: float) -> int:
@@ -135,17 +144,7 @@ class Painter:
         self._light = self._picture = None
 
     def draw(
-        self,
-        bodies: Buffer,
-        velocities: Buffer,
-        origins: Buffer,
-        camera: Camera,
-        width: int,
-        height: int,
-        *,
-        color: str = "speed",
-        exposure: float = 1.0,
-        speed_scale: float = 1.0,
+        self, bodies: Buffer, velocities: Buffer, origins: Buffer, settings: BodyPicture, speed_scale: float
     ) -> Array:
         """Return a picture of bodies: uint8, shape (height, width, 3).
 
@@ -153,19 +152,17 @@ class Painter:
         ----------
         bodies, velocities, origins : Buffer
             On the engine, of shape (n, 4), (n, 4) and (n,).
-        camera : Camera
-        width, height : int
-        color : {"speed", "origin"}
-        exposure : float
+        settings : BodyPicture
         speed_scale : float
             The speed for the palette's last color.
         """
-        check_picture(camera, width, height, color, exposure)
+        settings.check()
+        width, height = settings.width, settings.height
         n, count = bodies.shape[0], width * height
         light, picture = self._buffers((height, width, 3))
         module = self._engine.build(FILE)
-        module.set_constant("CAMERA", view_matrix(camera))
-        module.set_constant("PALETTE", palette(color))
+        module.set_constant("CAMERA", view_matrix(settings.camera))
+        module.set_constant("PALETTE", palette(settings.color))
         self._engine.fill(light, 0)
         self._engine.launch(
             module.kernel("splat_bodies"),
@@ -179,8 +176,8 @@ class Painter:
             np.int32(width),
             np.int32(height),
             np.float32(_FOCAL * min(width, height) / 2),
-            np.float32(_NEAR_PLANE * camera.distance),
-            np.float32(speed_scale if color == "speed" else 0),
+            np.float32(_NEAR_PLANE * settings.camera.distance),
+            np.float32(speed_scale if settings.color == "speed" else 0),
             np.int32(disc_radius_log2(n)),
         )
         self._engine.launch(
@@ -189,7 +186,7 @@ class Painter:
             (_BLOCK, 1, 1),
             light,
             picture,
-            np.float32(exposure * body_light(n, count) / _LIGHT_UNIT),
+            np.float32(settings.exposure * body_light(n, count) / _LIGHT_UNIT),
             np.int32(count),
         )
         return self._engine.download(picture)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.engines.base import Buffer, Engine, ExecutorChoice
-from gpu.messages.bodies import BodyFigures, Camera, ConservedQuantities, compute_body_figures
+from gpu.messages.bodies import BodyFigures, ConservedQuantities, compute_body_figures
 from gpu.patterns.nbody.forces import FILE, ForceKernel, Motion
 from gpu.patterns.nbody.physics import half_mass_radius, square_softening
-from gpu.patterns.nbody.picture import Painter
+from gpu.patterns.nbody.picture import BodyPicture, Painter
 from gpu.patterns.nbody.presets import distance_quarters
 
 Array = npt.NDArray[Any]
@@ -180,30 +180,9 @@ class BodySimulation:
             self._first_energy = squared, total_energy(moments)
         return conserved_quantities(moments, self._first_energy[1])
 
-    def draw(self, camera: Camera, width: int, height: int, *, color: str = "speed", exposure: float = 1.0) -> Array:
-        """Draw the bodies; return a picture, uint8 of shape (height, width, 3).
-
-        Parameters
-        ----------
-        camera : Camera
-        width, height : int
-            In pixels.
-        color : {"speed", "origin"}
-            The property that determines a body's color.
-        exposure : float
-            The factor of the brightness.
-        """
-        return self._painter.draw(
-            self._bodies,
-            self._velocities,
-            self._origins,
-            camera,
-            width,
-            height,
-            color=color,
-            exposure=exposure,
-            speed_scale=self._speed_scale,
-        )
+    def draw(self, settings: BodyPicture) -> Array:
+        """Draw the bodies; return a picture, uint8 of shape (height, width, 3)."""
+        return self._painter.draw(self._bodies, self._velocities, self._origins, settings, self._speed_scale)
 
     def figures(
         self,

@@ -14,9 +14,9 @@ from gpu.messages.bodies import AdvanceBodies, BodiesResult, LoadBodies, PickBod
 from gpu.messages.requests import Acknowledgment, ArrayResult
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns.nbody import files as nbody_files
-from gpu.patterns.nbody import picture as nbody_picture
 from gpu.patterns.nbody.forces import motion_from_params
 from gpu.patterns.nbody.pattern import PATTERN
+from gpu.patterns.nbody.picture import BodyPicture, nearest_body
 from gpu.patterns.nbody.simulation import BodySimulation
 from gpu.run.handlers.registry import RequestContext, handles
 
@@ -66,7 +66,7 @@ def write_simulation(simulation: CurrentBodies | None, request: SaveBodies) -> A
 def pick_from_simulation(simulation: CurrentBodies | None, request: PickBody, folder: SharedFolder) -> PickedBody:
     """Find a body of a simulation; raise InputError if there is no simulation."""
     bodies = _require_simulation(simulation).download_bodies()
-    picked = nbody_picture.nearest_body(bodies, request.camera, request.width, request.height, request.x, request.y)
+    picked = nearest_body(bodies, request.camera, request.width, request.height, request.x, request.y)
     return PickedBody({"bodies": folder.put(bodies)}, picked)
 
 
@@ -81,14 +81,15 @@ def _find_current(engine: Engine, number: int) -> BodySimulation | None:
     return current.simulation if current is not None and current.number == number else None
 
 
-def check_advance_request(request: AdvanceBodies) -> tuple[Variant, Params, bool]:
-    """Return the variant, all parameters and whether a picture is requested; raise InputError if a value is invalid."""
+def check_advance_request(request: AdvanceBodies) -> tuple[Variant, Params, BodyPicture | None]:
+    """Return the variant, all parameters and the requested picture, if any; raise InputError if a value is invalid."""
     if not 0 <= request.steps <= _MAX_STEPS:
         raise InputError(f"A request advances by 0 to {_MAX_STEPS} steps, not {request.steps}.")
-    drawn = bool(request.width and request.height)
-    if drawn:
-        nbody_picture.check_picture(request.camera, request.width, request.height, request.color, request.exposure)
-    return PATTERN.variant(request.variant), PATTERN.check(request.params), drawn
+    settings = None
+    if request.width and request.height:
+        settings = BodyPicture(request.camera, request.width, request.height, request.color, request.exposure)
+        settings.check()
+    return PATTERN.variant(request.variant), PATTERN.check(request.params), settings
 
 
 def build_initial_inputs(request: AdvanceBodies, params: Params) -> Inputs:
@@ -109,7 +110,7 @@ def discard_simulation(engine: Engine) -> None:
 @handles(AdvanceBodies)
 def _advance_bodies(context: RequestContext, request: AdvanceBodies) -> BodiesResult:
     engine, report_progress = context.engine, context.report_progress
-    variant, params, drawn = check_advance_request(request)
+    variant, params, settings = check_advance_request(request)
     motion = motion_from_params(params)
     engine.sources = dict(request.sources)
     previous_callback, engine.on_compiling = engine.on_compiling, lambda name: report_progress(compiling_progress(name))
@@ -128,10 +129,8 @@ def _advance_bodies(context: RequestContext, request: AdvanceBodies) -> BodiesRe
             start = time.perf_counter()
             conserved = simulation.measure_conserved(motion.softening)
             measuring_ms = 1e3 * (time.perf_counter() - start)
-        if drawn:
-            picture = simulation.draw(
-                request.camera, request.width, request.height, color=request.color, exposure=request.exposure
-            )
+        if settings is not None:
+            picture = simulation.draw(settings)
         engine.take_times()
     except KernelError:
         # Half a step may remain, and an engine that is lost cannot even free its memory.

@@ -11,7 +11,7 @@ from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.messages.bodies import Camera
 from gpu.patterns.nbody import picture as nbody_picture
-from gpu.patterns.nbody.picture import COLORS, disc_radius_log2, palette, view_matrix
+from gpu.patterns.nbody.picture import COLORS, BodyPicture, disc_radius_log2, palette, view_matrix
 from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import BodySimulation
 
@@ -24,7 +24,7 @@ def draw_bodies(
     engine: Engine, bodies: Array, camera: Camera, width: int = 64, height: int = 48, **options: Any
 ) -> Array:
     simulation = BodySimulation(engine, bodies)
-    picture = simulation.draw(camera, width, height, **options)
+    picture = simulation.draw(BodyPicture(camera, width, height, **options))
     simulation.close()
     return picture
 
@@ -63,9 +63,9 @@ def test_the_order_of_bodies_does_not_show(engine: Engine) -> None:
 
 def test_a_picture_shows_nothing_of_those_before_it(engine: Engine) -> None:
     simulation = BodySimulation(engine, generate("plummer", 300, 2))
-    first = simulation.draw(AHEAD, 64, 48)
+    first = simulation.draw(BodyPicture(AHEAD, 64, 48))
     for width, height in ((64, 48), (48, 64), (30, 20), (64, 48)):
-        picture = simulation.draw(AHEAD, width, height)
+        picture = simulation.draw(BodyPicture(AHEAD, width, height))
         assert picture.shape == (height, width, 3)
     np.testing.assert_array_equal(picture, first)
     simulation.close()
