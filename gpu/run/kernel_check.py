@@ -163,16 +163,8 @@ def check_variant(
         others.compare_schedules(case, run, smaller_case, report_progress)
 
     def is_fixed_by(edited: str) -> bool:
-        edited_sources = {**sources, case.file: edited}
-        try:
-            # The smaller case is quick; the other one shows that the fix removes the findings.
-            for each in (smaller_case, case):
-                rerun = _run_checked(each.with_sources(edited_sources), report_progress)
-                if rerun.findings or not rerun.correct:
-                    return False
-        except KernelError:
-            return False
-        return True
+        # The smaller case is quick; the other one shows that the fix removes the findings.
+        return all(_runs_cleanly(each.with_text(edited), report_progress) for each in (smaller_case, case))
 
     findings = run.findings or others.findings
     mistakes = collect_mistakes(findings, case.file)
@@ -452,7 +444,7 @@ class _UnreachedEdits:
         """
         if not self.removed:
             return False
-        original = case.with_sources({**case.sources, case.file: self.original})
+        original = case.with_text(self.original)
         unreached = _find_unreached_lines(original, report_progress, self.removed)
         before, self.removed = self.removed, _select_lines(self.removed, unreached)
         return len(before) > len(self.removed)
@@ -530,6 +522,15 @@ def _run_checked(case: KernelCase, report_progress: ProgressCallback, lines: Col
             steps=engine.steps,
             extents=engine.extents,
         )
+
+
+def _runs_cleanly(case: KernelCase, report_progress: ProgressCallback) -> bool:
+    """Return whether a case has no findings and a correct result."""
+    try:
+        run = _run_checked(case, report_progress)
+    except KernelError:
+        return False
+    return run.correct and not run.findings
 
 
 def _find_unreached_lines(

@@ -43,7 +43,7 @@ from gpu.declaration.presentation import MatrixPresentation, Product
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import RoundingBound, float16_rounding_bound, gamma
 from gpu.declaration.single_thread import single_thread_variant
-from gpu.engines.base import Buffer, Engine, Module
+from gpu.engines.base import Buffer, Engine, Kernel, Module
 from gpu.patterns.matmul import element_types, fp16, peak
 from gpu.patterns.matmul.benchmark import BENCHMARK
 from gpu.patterns.matmul.block_tiles import BlockTile
@@ -171,32 +171,29 @@ _Multiply = Callable[[Engine, Params, Buffer, Buffer, Buffer], None]
 def _launch(
     engine: Engine,
     params: Params,
-    a: Buffer,
-    b: Buffer,
-    c: Buffer,
-    kernel_name: str,
-    defines: dict[str, int | str],
+    operands: tuple[Buffer, Buffer, Buffer],
+    kernel: Kernel,
     block_extent: tuple[int, int],
     block: tuple[int, int, int],
-    file: str = _FILE,
 ) -> None:
-    """Launch a kernel; each block computes `block_extent` rows and columns of C."""
-    (m, k), n = a.shape, b.shape[1]
-    kernel = engine.build(file, defines).kernel(kernel_name)
+    """Launch a kernel on A, B and C; each block computes `block_extent` rows and columns of C."""
+    (m, k), n = operands[0].shape, operands[1].shape[1]
     grid = (-(-n // block_extent[1]), -(-m // block_extent[0]), 1)
     scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
-    engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
+    engine.launch(kernel, grid, block, *operands, np.int32(m), np.int32(n), np.int32(k), *scales)
 
 
 def _multiply_on_one_thread(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
-    _launch(engine, params, a, b, c, "matmul_one_thread", {}, (c.shape[0], c.shape[1]), (1, 1, 1))
+    kernel = engine.build(_FILE).kernel("matmul_one_thread")
+    _launch(engine, params, (a, b, c), kernel, (c.shape[0], c.shape[1]), (1, 1, 1))
 
 
 def _single_element_launcher(kernel_name: str) -> _Multiply:
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         tile = int(params["tile"])
         defines: dict[str, int | str] = {"TILE": tile, **({"ELEMENT": "__half"} if is_float16(params) else {})}
-        _launch(engine, params, a, b, c, kernel_name, defines, (tile, tile), (tile, tile, 1))
+        kernel = engine.build(_FILE, defines).kernel(kernel_name)
+        _launch(engine, params, (a, b, c), kernel, (tile, tile), (tile, tile, 1))
 
     return multiply
 
@@ -207,8 +204,8 @@ def _multi_element_launcher(kernel_name: str, shapes: dict[int, BlockTile], *, o
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         shape = shapes[int(params["tile"])]
         threads = shape.threads * (shape.thread_columns if one_column else 1)
-        covers = (shape.rows, shape.columns)
-        _launch(engine, params, a, b, c, kernel_name, shape.defines, covers, (threads, 1, 1))
+        kernel = engine.build(_FILE, shape.defines).kernel(kernel_name)
+        _launch(engine, params, (a, b, c), kernel, (shape.rows, shape.columns), (threads, 1, 1))
 
     return multiply
 
@@ -217,8 +214,8 @@ def _multiply_by_warps(engine: Engine, params: Params, a: Buffer, b: Buffer, c: 
     shape = _TENSOR_TILES[int(params["tile"])]
     threads = shape.threads * WARP
     defines: dict[str, int | str] = {"ROWS": shape.rows, "COLUMNS": shape.columns, "DEPTH": shape.depth}
-    covers = (shape.rows, shape.columns)
-    _launch(engine, params, a, b, c, "matmul_tensor", defines, covers, (threads, 1, 1), _TENSOR_FILE)
+    kernel = engine.build(_TENSOR_FILE, defines).kernel("matmul_tensor")
+    _launch(engine, params, (a, b, c), kernel, (shape.rows, shape.columns), (threads, 1, 1))
 
 
 def _find_largest_magnitudes(engine: Engine, module: Module, a: Buffer, b: Buffer) -> tuple[Buffer, Buffer]:

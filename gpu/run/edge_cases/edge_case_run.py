@@ -80,7 +80,7 @@ def run_edge_cases(
             run = _run_edge_case(case, edge_case, engine, report_progress)
             if not run.correct:
                 assert run.case is not None
-                original = run.case.with_sources({**case.sources, case.file: kernel_text(case.file, {})})
+                original = run.case.with_text(kernel_text(case.file, {}))
                 steps += engine.steps
                 engine.close()
                 engine = _create_engine()

@@ -51,9 +51,9 @@ class KernelCase:
             f"{each.name} = {self.params[each.name]}" for each in shown if each is not None and each.name in self.params
         )
 
-    def with_sources(self, sources: Mapping[str, str]) -> KernelCase:
-        """Return a copy with other kernel sources."""
-        return replace(self, sources=sources)
+    def with_text(self, text: str) -> KernelCase:
+        """Return a copy with another text of its file."""
+        return replace(self, sources={**self.sources, self.file: text})
 
     def runs_correctly(self, engine: SimulatorEngine, report_progress: ProgressCallback) -> bool:
         """Run on an engine; return whether the result is correct. Raise LaunchError if a launch fails."""

@@ -72,18 +72,17 @@ class Storages:
 
     def register_array(self, launch: LaunchSpan, array: TraceArray) -> Storage:
         """Return the storage of an array; a global array has one storage in all launches."""
-        buffer = launch.buffers[array.number]
+        buffer, count = launch.buffers[array.number], array.count
         if buffer is not None:
             space: Space = "constant" if array.space == "constant" else "global"
-            buffer_key = ("buffer", buffer)
-            return self._register(buffer_key, array.name, space, array.dtype, 1, array.count, array.count, launch)
+            storage = Storage(len(self.entries), array.name, space, array.dtype, count, count, count, launch.number)
+            return self._register(("buffer", buffer), storage)
         trace = launch.trace
         child, blocks, threads = _launch_extents(trace.lanes.launch(trace.data.memories[array.memory].batch))
-        key = (launch.number, child, array.space, array.name, array.count)
-        if array.space == "shared":
-            return self._register(key, array.name, "shared", array.dtype, blocks, array.count, array.count, launch)
-        section = threads * array.count
-        return self._register(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
+        space, section = ("shared", count) if array.space == "shared" else ("local", threads * count)
+        key = (launch.number, child, array.space, array.name, count)
+        size, number = blocks * section, len(self.entries)
+        return self._register(key, Storage(number, array.name, space, array.dtype, size, section, count, launch.number))
 
     def register_variable(
         self, launch: LaunchSpan, child: int, function: int, slot: int, dtype: np.dtype[Any]
@@ -107,21 +106,12 @@ class Storages:
         _, blocks, threads = _launch_extents(data.launches[child])
         name = data.functions[function].variables.get(slot, "")
         key = (launch.number, child, "register", function, slot)
-        return self._register(key, name, "register", dtype, blocks, threads, 1, launch)
+        size, number = blocks * threads, len(self.entries)
+        return self._register(key, Storage(number, name, "register", dtype, size, threads, 1, launch.number))
 
-    def _register(
-        self,
-        key: Hashable,
-        name: str,
-        space: Space,
-        dtype: np.dtype[Any],
-        blocks: int,
-        section: int,
-        extent: int,
-        launch: LaunchSpan,
-    ) -> Storage:
+    def _register(self, key: Hashable, storage: Storage) -> Storage:
+        """Return the registered storage of a key: this one if there was none."""
         if key not in self._by_key:
-            storage = Storage(len(self.entries), name, space, dtype, blocks * section, section, extent, launch.number)
             self._by_key[key] = storage
             self.entries.append(storage)
         return self._by_key[key]
@@ -325,11 +315,10 @@ class LaunchWrites:
         row_of = owner[write_number]
         event = rows["event"][row_of]
         block, thread = self._locate_threads(event, lanes[write_number])
-        return self._build_writes(
+        return Writes(
             np.full(write_number.size, storage.number),
             _locate_cells(memory, storage, cells, block, thread),
-            memory.nodes[first],
-            event,
+            *self._locate_nodes(memory.nodes[first], event),
             block,
             thread,
             raw,
@@ -360,11 +349,10 @@ class LaunchWrites:
         storage = np.array([each.number for each in storages], np.int64)[variable_number[owner]]
         section = np.array([each.section for each in storages], np.int64)[variable_number[owner]]
         block, thread = self._locate_threads(event[owner], lanes)
-        return self._build_writes(
+        return Writes(
             storage,
             block * section + thread,
-            data.integers.gather_items(registers["node"][owner], rank),
-            event[owner],
+            *self._locate_nodes(data.integers.gather_items(registers["node"][owner], rank), event[owner]),
             block,
             thread,
             data.values.gather_bytes(registers["value"][owner], rank, MAX_SCALAR_BYTES),
@@ -372,21 +360,9 @@ class LaunchWrites:
             np.zeros(owner.size, bool),
         )
 
-    def _build_writes(
-        self,
-        storage: Array,
-        cell: Array,
-        node: Array,
-        event: Array,
-        block: Array,
-        thread: Array,
-        raw: Array,
-        is_parameter: Array,
-        is_atomic: Array,
-    ) -> Writes:
-        moment = event.astype(np.int64) + self.launch.first
-        nodes, steps = self.nodes[node], self.steps[event]
-        return Writes(storage, cell, nodes, steps, moment, block, thread, raw, is_parameter, is_atomic)
+    def _locate_nodes(self, node: Array, event: Array) -> tuple[Array, Array, Array]:
+        """Return the recording's nodes, steps and moments of nodes and events of the launch."""
+        return self.nodes[node], self.steps[event], event.astype(np.int64) + self.launch.first
 
     def _locate_threads(self, event: Array, lane: Array) -> tuple[Array, Array]:
         """Return the blocks of lanes, and their threads in the blocks."""
