@@ -104,7 +104,7 @@ def dtype_parameter(options: tuple[str, ...] = ("int32", "float32")) -> Choice:
     )
 
 
-def block_parameter(smallest: int = 8, default: int = 256) -> Choice:
+def block_parameter(smallest: int = 8) -> Choice:
     """Return the parameter for the number of threads per block: a power of two, up to 1024."""
     sizes = tuple(2**power for power in range(11) if 2**power >= smallest)
     return Choice(
@@ -113,7 +113,7 @@ def block_parameter(smallest: int = 8, default: int = 256) -> Choice:
         help="Threads per block; variants that need whole warps use at least 32.",
         unit="threads",
         options=tuple(map(str, sizes)),
-        default=str(default),
+        default="256",
         role=Role.BLOCK,
     )
 

@@ -330,8 +330,12 @@ def run_independent_chunk(worker: WorkerContext, piece: ChunkInput, result: str,
     )
 
 
-def reduce_as_tree(tasks: TaskCollector, step: Step, results: Sequence[FutureResult], fan_in: int = 8) -> FutureResult:
-    """Add Dask tasks that reduce results, `fan_in` at a time, until one is left; return it.
+_FAN_IN = 8
+"""The most results that one task of a tree reduces."""
+
+
+def reduce_as_tree(tasks: TaskCollector, step: Step, results: Sequence[FutureResult]) -> FutureResult:
+    """Add Dask tasks that reduce results, `_FAN_IN` at a time, until one is left; return it.
 
     Parameters
     ----------
@@ -341,14 +345,12 @@ def reduce_as_tree(tasks: TaskCollector, step: Step, results: Sequence[FutureRes
         Reduces a list of results to one result.
     results : sequence of FutureResult
         The results of the chunks in order, at least one.
-    fan_in : int
-        The most results of one task, at least 2.
     """
     level = list(results)
     while len(level) > 1:
         level = [
-            tasks.add_task(step, level[first : first + fan_in], chunk_index=first)
-            for first in range(0, len(level), fan_in)
+            tasks.add_task(step, level[first : first + _FAN_IN], chunk_index=first)
+            for first in range(0, len(level), _FAN_IN)
         ]
     return level[0]
 

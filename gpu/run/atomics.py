@@ -84,8 +84,6 @@ def count_atomics(
     inputs: Inputs,
     param_values: Mapping[str, Any],
     report_progress: Callable[[Progress], None],
-    *,
-    seed: int = 0,
 ) -> tuple[AtomicCounts, ...]:
     """Run the histogram's variants on the simulator and count their atomics by address.
 
@@ -93,16 +91,8 @@ def count_atomics(
 
     Parameters
     ----------
-    pattern : Pattern
-        The histogram.
-    inputs : mapping
-        Inputs that the pattern does not generate.
-    param_values : mapping
-        Values of some parameters; the others have their defaults.
-    report_progress : callable
-        Called with the progress before each variant.
-    seed : int
-        Random seed of generated inputs.
+    pattern, inputs, param_values, report_progress
+        As for `study_atomics`; generated inputs have the random seed 0.
 
     Returns
     -------
@@ -112,10 +102,10 @@ def count_atomics(
     Raises
     ------
     InputError
-        The inputs or parameters are not valid for the pattern.
+        As for `study_atomics`.
     """
     params = pattern.check(param_values)
-    inputs = _truncate(pattern.prepare_inputs(inputs, params, seed))
+    inputs = _truncate(pattern.prepare_inputs(inputs, params, 0))
     pattern.accept(inputs, params)
     counts = []
     for number, name in enumerate(VARIANTS):

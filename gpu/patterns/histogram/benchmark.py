@@ -46,12 +46,12 @@ def _gpu_case(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> 
     )
 
 
-def _numbers_case(dtype: str, bins: int, content: str, power: int = 24) -> Case:
+def _numbers_case(dtype: str, bins: int, content: str) -> Case:
     return Case(
-        f"histogram of numbers, {bins} bins, 2^{power} {content} {dtype}",
-        {"of": "numbers", "dtype": dtype, "bins": bins, "numbers": content, "n": 2**power},
+        f"histogram of numbers, {bins} bins, 2^24 {content} {dtype}",
+        {"of": "numbers", "dtype": dtype, "bins": bins, "numbers": content, "n": 2**24},
         variants=("peak",),
-        programs=(_cub_program(dtype, bins, content, 2**power),),
+        programs=(_cub_program(dtype, bins, content, 2**24),),
     )
 
 

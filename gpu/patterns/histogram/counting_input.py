@@ -208,6 +208,6 @@ def _count_ranges(values: Array, edges: Array) -> Array:
     return np.append(counts, values.size - inside.size).astype(np.int64)
 
 
-def truncate_inputs(inputs: Inputs, max_count: int = 64) -> Inputs:
-    """Truncate inputs to `max_count` elements, few enough to follow every step."""
-    return {name: values[:max_count] for name, values in inputs.items()}
+def truncate_inputs(inputs: Inputs) -> Inputs:
+    """Truncate inputs to 64 elements, few enough to follow every step."""
+    return {name: values[:64] for name, values in inputs.items()}

@@ -58,15 +58,15 @@ def count_distinct_addresses(rows: Array, active: Array) -> Array:
     return counts
 
 
-def count_bank_passes(words: Array, active: Array, banks: int = BANKS) -> Array:
+def count_bank_passes(words: Array, active: Array) -> Array:
     """Return the number of passes over shared memory for each row of lanes: the most distinct words in one bank."""
     leader = words[np.arange(words.shape[0]), active.argmax(axis=1)]
     filled = np.where(active, words, leader[:, None])
     first = filled - filled.min(axis=1, keepdims=True)
-    if (first < banks).all():
+    if (first < BANKS).all():
         return np.ones(words.shape[0], np.int64)
     ordered = np.sort(filled, axis=1)
     new = np.ones(ordered.shape, np.bool_)
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=new[:, 1:])
     spare = -1 - np.arange(ordered.shape[1])
-    return _find_longest_runs(np.sort(np.where(new, ordered % banks, spare), axis=1))
+    return _find_longest_runs(np.sort(np.where(new, ordered % BANKS, spare), axis=1))
