@@ -9,11 +9,10 @@ from tests.gui.conftest import FakeHost
 
 
 @pytest.fixture
-def bodies(qtbot, make_window, saved_settings):
+def bodies(qtbot, make_window):
     """Return a window at the n-body page; its first picture is there, and what the first kernel does is verified."""
-    saved_settings.pattern = "nbody"
     window = make_window()
-    window.bench.choose_pattern("nbody")
+    window.choose_pattern("nbody")
     window.host = FakeHost.instances[0]
     window.view = window.page.view
     qtbot.waitUntil(lambda: window.view.frame is not None and window.is_idle)
