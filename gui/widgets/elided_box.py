@@ -20,6 +20,8 @@ BRIEF_TEXT_ROLE = Qt.ItemDataRole.UserRole + 2
 _WRAP_FLAGS = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _LIST_MARGIN = 24
 """Pixels around the texts of an open list, including a scroll bar."""
+_MAX_VISIBLE_ITEMS = 20
+"""Items of an open list that are visible without scrolling."""
 
 
 class ElidedBox(QComboBox):
@@ -28,6 +30,7 @@ class ElidedBox(QComboBox):
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
         self.setAccessibleName(name)
+        self.setMaxVisibleItems(_MAX_VISIBLE_ITEMS)
         self._tip = tip
         self.currentTextChanged.connect(self._show_tip)
         self._show_tip("")

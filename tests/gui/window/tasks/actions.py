@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QTextCursor
 from PyQt6.QtTest import QTest
-from PyQt6.QtWidgets import QApplication, QTabBar
+from PyQt6.QtWidgets import QApplication, QComboBox, QTabBar
 
 from gui.driving.window_session import wait_until
 from tests.gui.window.walker import PATIENCE_S, Key
@@ -46,6 +46,24 @@ def choose(box, text):
         desk.wait_until_idle()
 
     return act
+
+
+def open_list(name):
+    """Open a list by a click."""
+
+    def act(desk):
+        box = desk.find(name, QComboBox)
+        desk.click(box)
+        desk.wait_until(box.view().isVisible)
+
+    return act
+
+
+def close_list(desk):
+    """Close the open list by Escape."""
+    view = next(each.view() for each in desk.window.findChildren(QComboBox) if each.view().isVisible())
+    QTest.keyClick(view, Key.Key_Escape)
+    desk.wait_until(lambda: not view.isVisible())
 
 
 def enter(field, text):

@@ -10,19 +10,23 @@ from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QWidget
 
 from gpu.files.images import sample_images
-from gpu.messages.modeled_time import ModeledTime
+from gpu.messages.modeled_time import ModeledTime, short_name
 from gpu.patterns import all_patterns
+from gpu.timing.gpus import find_gpu
 from gui.model.sequences import list_builtin_sequences
+from gui.model.time_modeler import list_gpus
 from tests.gui.window.tasks.actions import (
     begin_lecture,
     choose,
     click,
+    close_list,
     comment_out,
     drag,
     enter,
     example,
     expect,
     open_file,
+    open_list,
     pattern,
     picture,
     press,
@@ -62,6 +66,17 @@ FINDINGS = {
     "divergent-barrier": ("    b[i] = a[i] * 2;\n    if (i < 40)\n        __syncthreads();", "barrier", ""),
     "misaligned": ("    float2 p = *(const float2 *)(a + i);\n    b[i] = p.x;", "misaligned", ""),
 }
+FIRST_STATEMENTS = {
+    "out-of-bounds": ("b[threadIdx.x + 8] = 2;", "out-of-bounds access in line 2: thread 56 at b[64]"),
+    "race": ("b[0] = threadIdx.x;", "race in line 2: thread 0 and thread 1 at b[0]"),
+    "uninitialized": ("__shared__ float s[64];\n    b[threadIdx.x] = s[threadIdx.x];",
+                      "uninitialized read in line 3: thread 0 at s[0]"),
+    "divergent-barrier": ("if (threadIdx.x < 40)\n        __syncthreads();",
+                          "barrier not reached by all threads in line 3: thread 40"),
+    "misaligned": ("float2 p = *(const float2 *)(a + threadIdx.x);\n    b[threadIdx.x] = p.x;",
+                   "misaligned access in line 2: thread 1 at a[1]"),
+}  # fmt: skip
+"""Kernels whose first statement is wrong, and the caption of Flow's picture."""
 PROGRAM = r"""#include <cstdio>
 #include <vector>
 
@@ -125,6 +140,17 @@ def click_flow_cell(row, cell, modifier=Qt.KeyboardModifier.NoModifier):
         QTest.mouseClick(flow, Qt.MouseButton.LeftButton, modifier, at)
 
     return act
+
+
+def modeled_times(desk):
+    """Return the modeled times of a program's launches as the table shows them."""
+    table = desk.window.user_file.visible_page.launches
+    column = next(
+        at
+        for at in range(table.model().columnCount())
+        if table.model().headerData(at, Qt.Orientation.Horizontal).startswith("µs")
+    )
+    return [table.model().index(row, column).data() for row in range(table.model().rowCount())]
 
 
 def highlighted(desk):
@@ -503,6 +529,7 @@ TASKS = {
         press(Key.Key_F4),
         click("Limits"),
         *WAIT_FOR_MODELS,
+        expect(lambda desk: desk.page.compare.modeled_views.limits.horizontalScrollBar().maximum(), 0),
         picture("09-limits"),
         click("Roofline"),
         picture("09-roofline"),
@@ -532,6 +559,18 @@ TASKS = {
         )
         for kind, (text, word, told) in FINDINGS.items()
     },
+    **{
+        f"10-first-{kind}": (
+            write("own.cu", f"__global__ void own(const float *a, float *b) {{\n    {text}\n}}\n"),
+            open_file("own.cu"),
+            tab("Step"),
+            lambda desk: desk.wait_until(lambda: desk.own_step.is_up_to_date and desk.own_step.models is not None),
+            lambda desk: desk.click(desk.own_step.panes.kinds.buttons["Flow"]),
+            sees(caption),
+            picture(f"10-first-{kind}"),
+        )
+        for kind, (text, caption) in FIRST_STATEMENTS.items()
+    },
     "10-program": (
         write("program.cu", PROGRAM),
         open_file("program.cu"),
@@ -540,6 +579,8 @@ TASKS = {
         picture("10-program-question"),
         *RUN_TRUSTED,
         sees("last 1.0", "Line 6: Invalid __global__ read", "element 50 of data", "CPU ms", "µs H200"),
+        expect(modeled_times, [""]),  # the launch failed
+        expect(lambda desk: desk.painted_text().count("out-of-bounds access in line 6"), 2),  # verdict and table
         picture("10-program"),
     ),
     "10-script": (
@@ -549,7 +590,35 @@ TASKS = {
         sees("Run the script script.py?"),
         *RUN_TRUSTED,
         sees("last 126.0"),
+        expect(lambda desk: [bool(time) for time in modeled_times(desk)], [True]),
         picture("10-script"),
+    ),
+    "14-gpus": (
+        pattern("scan"),
+        open_list("Modeled GPU"),
+        sees(*(short_name(find_gpu(key).name) for key in list_gpus())),
+        picture("14-gpus"),
+        close_list,
+    ),
+    **{
+        f"16-defaults-{variant.name}": (
+            pattern("sort"),
+            choose("Variant", f"{number}  {variant.title}"),
+            press(Key.Key_F5),
+            wait_until_idle,
+            expect(verdict, "✓ verified"),
+        )
+        for number, variant in enumerate(all_patterns()["sort"].variants, 1)
+        if not variant.library
+    },
+    "17-atomics": (
+        pattern("histogram"),
+        choose("Count", "Letters"),
+        press(Key.Key_F6),
+        sees("Textbook example: atomics in DRAM, unlike on present GPUs"),
+        expect(lambda desk: "modeled" in desk.painted_text().split("Textbook")[1], False),
+        picture("17-atomics"),
+        press(Key.Key_F2),
     ),
     "11-lesson": (
         lambda desk: desk.begin_lesson("08-reduction"),

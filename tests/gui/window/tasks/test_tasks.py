@@ -14,7 +14,7 @@ from tests.gui.window.tasks.desk import Desk
 from tests.gui.window.tasks.table import TASKS
 from tests.gui.window.walker import PATIENCE_S
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin does not support", extend=True)]
+pytestmark = pytest.mark.timeout(300)
 
 SMALL, MEDIUM, LARGE = (1024, 700), (1280, 720), (1920, 1080)
 FIRST_TIER = ("01-first-start", "messages", "values")
@@ -38,6 +38,8 @@ def desk(qapp, models, request):
             document.replace(document.original)
 
 
+# At the function, before the mark of all tests of the window: pytest-qt reads only the first one.
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 @pytest.mark.parametrize(
     "task", [pytest.param(task, marks=() if task in FIRST_TIER else pytest.mark.sweep) for task in TASKS]
 )
