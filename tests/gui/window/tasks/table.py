@@ -620,6 +620,19 @@ TASKS = {
         picture("17-atomics"),
         press(Key.Key_F2),
     ),
+    "17-occupancy": (
+        pattern("scan", 3),
+        press(Key.Key_F4),
+        click("Occupancy"),
+        press(Key.Key_Escape),  # stops modeling the default size
+        choose("Largest size", "2¹⁴"),
+        click("Model"),
+        first_row_appears,
+        sees("; the launch has only 64 blocks for 132 multiprocessors"),
+        picture("17-occupancy"),
+        click("Curves"),
+        press(Key.Key_F2),
+    ),
     "11-lesson": (
         lambda desk: desk.begin_lesson("08-reduction"),
         picture("11-lesson"),
