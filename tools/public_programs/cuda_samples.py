@@ -72,6 +72,8 @@ _WAIVED = 2
 """Exit code of a sample that finds that the device lacks a feature or that there is only one."""
 _LIMIT_MESSAGE = re.compile("SIGXCPU|crashed: SIGKILL")
 """The command's message about a program that exceeds its limit of processor time."""
+_REFUSAL = re.compile(r"lockstep: .*(?:does not support|:\d+:\d+: )")
+"""The command's message about a kernel that the simulator cannot run."""
 _FINDINGS = re.compile(r"; (\d+) findings?\.")
 
 
@@ -211,7 +213,7 @@ def judge_output(name: str, code: int, output: str, errors: str, checked: bool, 
     failed = _FAILURE.search(output) or _FAILURE.search(errors)
     if (code and not (findings and code == 1)) or failed:
         lines = [line for line in errors.splitlines() if "error" in line and " on the simulator" not in line]
-        refused = [line.removeprefix("lockstep: ") for line in errors.splitlines() if "does not support" in line]
+        refused = [line.removeprefix("lockstep: ") for line in errors.splitlines() if _REFUSAL.match(line)]
         verdict = [(output + errors)[failed.start() :].partition("\n")[0]] if failed else []
         return SampleResult(name, "fails", findings, seconds, (*refused, *lines, *verdict, f"it ends with {code}")[0])
     return SampleResult(name, "passes" if _VERDICT.search(output) else "ends", findings, seconds)
