@@ -240,8 +240,8 @@ def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_
     yield f"The limit is {limit_s:g} s of processor time, which includes"
     smaller = ", ".join(f"`{name}` ({' '.join(words)})" for name, words in ARGUMENTS.items())
     yield f"compilation. All sizes are the samples' own, except for {smaller}."
-    yield "Findings are those of `--check`; a dash means that the run with the checkers exceeds the limit, so that the"
-    yield "sample was run with `--fast`. Thrust's algorithms run on the host."
+    yield "Findings are those of `--check`; a dash means that the sample was run with `--fast`, since the run with the"
+    yield "checkers exceeds the limit or was left out. Thrust's algorithms run on the host."
     yield "nvcc compiles the files of PTX and machine code that samples load."
     if any(result.seconds is None for result in ran):
         yield "Samples with a dash for the seconds were run with `--fast` only and a limit of 12 s."
