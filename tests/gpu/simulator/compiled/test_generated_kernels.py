@@ -27,7 +27,7 @@ fixed = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-SWEEP = pytest.param(1000, marks=pytest.mark.sweep)
+SWEEP = pytest.param(1000, marks=[pytest.mark.sweep, pytest.mark.timeout(7200)])
 """Random kernels for each pair of executors in the exhaustive tier."""
 
 

@@ -106,7 +106,7 @@ def _run(module: SimulatedModule, executor: str, number: int, block: int) -> Arr
 
 
 @pytest.mark.parametrize("executor", ["machine code", "recorded", "lanes:7"])
-@pytest.mark.parametrize("count", [3, pytest.param(1000, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("count", [3, pytest.param(1000, marks=[pytest.mark.sweep, pytest.mark.timeout(7200)])])
 def test_every_executor_gives_the_same_bits(executor: str, count: int) -> None:
     for number in range(count):
         text, block = write_kernel(number), (1, 32, 40, 96, 128)[number % 5]
