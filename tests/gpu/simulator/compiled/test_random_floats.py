@@ -92,7 +92,7 @@ def _run(module: SimulatedModule, executor: str, number: int, block: int) -> Arr
     generator = np.random.default_rng(number)
     x, y = (generator.standard_normal(n).astype(np.float32) for _ in "xy")
     out = np.linspace(-1, 1, n).astype(np.float32)
-    arguments = [x.view(np.uint8), y.view(np.uint8), out.view(np.uint8), np.float32(0.37), np.int32(n)]
+    arguments: list[Any] = [x.view(np.uint8), y.view(np.uint8), out.view(np.uint8), np.float32(0.37), np.int32(n)]
     extents = (GRID, 1, 1), (block, 1, 1)
     with np.errstate(all="ignore"):
         match executor:
