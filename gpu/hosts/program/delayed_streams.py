@@ -7,6 +7,7 @@ the program waits for it, so that a program that does not wait sees the old cont
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -161,6 +162,19 @@ class DelayedStreams:
             if number in self._pending and number not in needed:
                 needed.add(number)
                 found += self._pending[number].predecessors
-        # In the order of their issue, in which each follows its predecessors.
+        if self.order != "late-reversed":
+            # In the order of their issue, in which each follows its predecessors.
+            for number in sorted(needed):
+                self._pending.pop(number).run()
+            return
+        queues: dict[int, deque[int]] = {}
         for number in sorted(needed):
-            self._pending.pop(number).run()
+            queues.setdefault(self._pending[number].stream, deque()).append(number)
+        while needed:
+            # Each stream's first operation follows the others of its stream.
+            firsts = (queues[stream][0] for stream in sorted(queues, reverse=True) if queues[stream])
+            number = next(each for each in firsts if not self._pending[each].predecessors & needed)
+            needed.remove(number)
+            operation = self._pending.pop(number)
+            queues[operation.stream].popleft()
+            operation.run()

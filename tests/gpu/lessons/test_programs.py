@@ -79,6 +79,17 @@ WRONG: list[tuple[str, str | Edits, str]] = [
     (PIPELINE, (("streams[number % 2]", "streams[0]"),), "without the streams"),
     (EVENT, (("    cudaEventRecord(ready, compute);\n    cudaStreamWaitEvent(copy, ready);\n", ""),), "order of the"),
     (EVENT, (("cudaStreamSynchronize(copy)", "cudaStreamQuery(copy)"),), "order of the"),
+    (
+        EVENT,
+        (
+            ("    cudaEventRecord(ready, compute);\n    cudaStreamWaitEvent(copy, ready);\n", ""),
+            (
+                "    cudaStreamSync",
+                "    cudaEventRecord(ready, compute);\n    cudaStreamWaitEvent(copy, ready);\n    cudaStreamSync",
+            ),
+        ),
+        "order of the",
+    ),
 ]
 ON_HOST = "    for (int i = 0; i < n; ++i) {}\n"
 UNDER = "    for (float value : y) printf"
