@@ -16,6 +16,7 @@ from gpu.distributed.cluster_simulation import ClusterSimulation
 from gpu.messages.bodies import AdvanceBodies, Camera
 from gpu.patterns import find_pattern
 from gpu.patterns.nbody.forces import motion_from_params
+from gpu.patterns.nbody.picture import BodyPicture
 from gpu.patterns.nbody.simulation import BodySimulation
 from tests.gpu.distributed.test_distributed_run import ignore_progress
 
@@ -40,10 +41,11 @@ def test_frames_are_those_of_one_device(bodies):
     picture, figures = bodies.advance(replace(FRAME, steps=2), told.append)
     with closing(engines.create_engine("simulator", "lockstep")) as engine:
         alone = BodySimulation(engine, inputs["bodies"], inputs["origins"])
-        assert np.array_equal(first, alone.draw(CAMERA, 40, 30, color="origin"))
+        settings = BodyPicture(CAMERA, 40, 30, color="origin")
+        assert np.array_equal(first, alone.draw(settings))
         alone.measure_conserved(motion.softening)
         assert [*alone.advance("tiled", 3, motion)] == [1, 2, 3]
-        drawn, exact = alone.draw(CAMERA, 40, 30, color="origin"), alone.measure_conserved(motion.softening)
+        drawn, exact = alone.draw(settings), alone.measure_conserved(motion.softening)
         np.testing.assert_allclose(bodies.download_bodies(), alone.download_bodies(), rtol=2e-5, atol=2e-5)
     assert np.abs(picture.astype(int) - drawn).mean() < 0.05
     assert np.abs(picture.astype(int) - first).mean() > 0.2, "they have moved"
