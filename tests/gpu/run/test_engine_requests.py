@@ -475,29 +475,46 @@ def test_a_race_between_blocks_is_looked_for_where_there_are_several() -> None:
         assert alone.clean, "all of it is one block's"
 
 
-@pytest.mark.sweep
-def test_a_wait_that_is_missing_in_a_later_step_is_found() -> None:
-    """A stage of halves is filled again in a tile's third step, while products may still read it."""
+@pytest.mark.parametrize(
+    ("variant", "dtype", "taken", "kinds", "is_offered"),
+    [
+        ("peak", "float32", "__pipeline_wait_prior(STAGES - 2);", {"race", "uninitialized"}, False),
+        # A stage of halves is filled again in a tile's third step, while products may still read it.
+        pytest.param(
+            "warpgroups",
+            "float16",
+            'asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");',
+            {"race"},
+            True,
+            marks=pytest.mark.sweep,
+        ),
+    ],
+)
+def test_a_wait_that_is_missing_in_a_later_step_is_found(
+    variant: str, dtype: str, taken: str, kinds: set[str], is_offered: bool
+) -> None:
     pattern = find_pattern("matmul")
-    text = (KERNELS / "matmul_wgmma.cu").read_text()
-    taken = 'asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");'
-    assert text.count(taken) == 1
-    sources, params = {"matmul_wgmma.cu": text.replace(taken, "")}, {"dtype": "float16"}
-    variant = pattern.variant("warpgroups")
-    found, check = check_variant(pattern, variant, {}, params, ignore_progress, sources=sources)
-    assert {each.kind for each in found} == {"race"}
-    assert check.remedy is not None
-    assert check.remedy.text.strip() == taken
+    file = pattern.kernel_file_of(variant)
+    before, _, after = (KERNELS / file).read_text().rpartition(taken)
+    sources = {file: before + after}
+    found, check = check_variant(
+        pattern, pattern.variant(variant), {}, {"dtype": dtype}, ignore_progress, sources=sources
+    )
+    assert {each.kind for each in found} == kinds
+    assert (check.remedy is not None and check.remedy.text.strip() == taken) is is_offered
 
 
-@pytest.mark.sweep
-def test_what_takes_long_is_not_called_endless() -> None:
+@pytest.mark.parametrize(
+    ("variant", "size"), [("tiled", "n = 67"), pytest.param("warpgroups", "n = 33", marks=pytest.mark.sweep)]
+)
+def test_what_takes_long_is_not_called_endless(variant: str, size: str) -> None:
     """Warpgroups' tiles took longer before the checkers' eyes than an endless kernel may."""
     pattern = find_pattern("matmul")
-    sources = {"matmul_wgmma.cu": (KERNELS / "matmul_wgmma.cu").read_text() + "\n"}
-    check = check_variant(pattern, pattern.variant("warpgroups"), {}, {}, ignore_progress, sources=sources)[1]
+    file = pattern.kernel_file_of(variant)
+    sources = {file: (KERNELS / file).read_text() + "\n"}
+    check = check_variant(pattern, pattern.variant(variant), {}, {}, ignore_progress, sources=sources)[1]
     assert check.clean
-    assert check.input == "n = 33"
+    assert check.input == size
 
 
 @pytest.mark.parametrize("gone", ["// __syncthreads();", ""])
