@@ -23,7 +23,7 @@ from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.program_grading import grade_program
 from gpu.lessons.questions.run_questions import DEFAULT_GPU, model_stage
 from gpu.lessons.scenes import MAX_LOOP_ITERATIONS, record_stage
-from gpu.lessons.stage import Stage
+from gpu.lessons.stage import Stage, find_wrong_elements
 from gpu.lessons.stage_arrays import FRACTIONS_KIND
 from gpu.lessons.task_texts import reference_solution
 from gpu.messages.judgments import RANDOM_KIND, CounterLimit, GradingCase, Judgment, WrongElement
@@ -264,12 +264,11 @@ class _Grader:
                 raise InputError(f"{name} has {got.size} elements, but the lesson expects {reference_values.size}.")
             real = got.dtype.kind == "f"
             exact = np.asarray(reference_values, np.float64)
-            scale = float(np.abs(exact).max(initial=0.0, where=np.isfinite(exact))) or 1.0
-            with np.errstate(invalid="ignore", over="ignore"):
-                off = np.abs(got.astype(np.float64) - exact)
-                # Infinities must be equal; they widen no tolerance.
-                is_right = (off <= self._stage.tolerance * scale) | (got == exact)
-                bad = ~is_right if real else got != reference_values.astype(got.dtype)
+            bad = (
+                find_wrong_elements(got, exact, self._stage.tolerance)
+                if real
+                else got != reference_values.astype(got.dtype)
+            )
             if bad.any():
                 index = int(np.argmax(bad))
                 is_poisoned = self._stage.arrays[name].use == "out" and not self._stage.arrays[name].fill

@@ -19,7 +19,7 @@ from gpu.lessons.expressions import Array, evaluate_integer, evaluate_number
 from gpu.lessons.lesson import Task
 from gpu.lessons.program_probes import Results, check_failures, check_origin, check_streams
 from gpu.lessons.program_runner import STREAM_ORDERS, ProgramRun, ProgramRunner
-from gpu.lessons.stage import ProgramInterface, Stage
+from gpu.lessons.stage import ProgramInterface, Stage, find_wrong_elements
 from gpu.messages.judgments import RANDOM_KIND, GradingCase, Judgment, WrongElement
 from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict
 from gpu.simulator.checkers.report import build_diagnostics
@@ -240,10 +240,7 @@ class _ProgramGrader:
             except ValueError:
                 raise _RejectedRunError("its output is not a number", f"It prints {_shorten(output)}.") from None
             first += exact.size
-            scale = float(np.abs(exact).max(initial=0.0, where=np.isfinite(exact))) or 1.0
-            tolerance = 0.0 if self._types[name].kind in "iu" else self._stage.tolerance * scale
-            with np.errstate(invalid="ignore"):
-                bad = ~((np.abs(got - exact) <= tolerance) | (got == exact))
+            bad = find_wrong_elements(got, exact, 0.0 if self._types[name].kind in "iu" else self._stage.tolerance)
             if bad.any():
                 index = int(np.argmax(bad))
                 return WrongElement(name, index, float(got[index]), float(exact[index]), False)

@@ -329,3 +329,24 @@ def _find_element_type(type: Type) -> np.dtype[Any]:
 def _evaluate_extents(extents: tuple[str | int, ...], names: Mapping[str, Any]) -> tuple[int, int, int]:
     x, y, z = (*(evaluate_integer(extent, names) for extent in extents), *[1] * (3 - len(extents)))
     return x, y, z
+
+
+def find_wrong_elements(got: Array, exact: Array, tolerance: float) -> Array:
+    """Return which results are wrong; infinities must be equal, and widen no tolerance.
+
+    Parameters
+    ----------
+    got : array of shape (n,)
+    exact : array of shape (n,)
+        float64.
+    tolerance : float
+        The largest error of a correct result, as a fraction of the largest finite exact magnitude.
+
+    Returns
+    -------
+    bool array of shape (n,)
+    """
+    scale = float(np.abs(exact).max(initial=0.0, where=np.isfinite(exact))) or 1.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        is_right: Array = (np.abs(got.astype(np.float64) - exact) <= tolerance * scale) | (got == exact)
+    return ~is_right

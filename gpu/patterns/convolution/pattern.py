@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 
 import numpy as np
 
 from gpu.base.errors import InputError
+from gpu.base.threads import map_parts
 from gpu.base.warp import WARP
 from gpu.declaration.distributed_program import DistributedProgram, Streaming, independent_chunks_plan
 from gpu.declaration.gpu_sizes import square_side_rule
@@ -334,7 +333,8 @@ def _filter_reference(inputs: Inputs, params: Params) -> Array:
     expected = np.empty(planes.shape, np.float64)
     height, radius = planes.shape[1], weights.shape[0] // 2
 
-    def filter_strip(plane: Array, out: Array, first: int) -> None:
+    def filter_strip(strip_of: tuple[Array, Array, int]) -> None:
+        plane, out, first = strip_of
         last = min(first + _REFERENCE_ROWS, height)
         above, below = max(first - radius, 0), min(last + radius, height)
         strip = plane[above:below].astype(np.float64)
@@ -348,12 +348,14 @@ def _filter_reference(inputs: Inputs, params: Params) -> Array:
         product = fft.rfft2(widened, lengths) * fft.rfft2(weights, lengths).conj()
         out[first:last] = fft.irfft2(product, lengths)[: last - first, : plane.shape[1]]
 
-    # SciPy releases Python's lock while it filters.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        strips = [
-            (*each, first) for each in zip(planes, expected, strict=True) for first in range(0, height, _REFERENCE_ROWS)
-        ]
-        list(pool.map(filter_strip, *zip(*strips, strict=True)))
+    map_parts(
+        filter_strip,
+        (
+            (plane, out, first)
+            for plane, out in zip(planes, expected, strict=True)
+            for first in range(0, height, _REFERENCE_ROWS)
+        ),
+    )
     return to_channels_last(expected, inputs["image"])
 
 
