@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from gpu.base.devices.probe import find_nvcc
 from gpu.base.paths import ROOT
-from gpu.devices.probe import find_nvcc
 
 SHARED = ROOT.parent / "shared"
 """The teaching texts and their listings, beside the checkout; they are not part of the project."""

@@ -364,7 +364,7 @@ def main() -> int:
     used_s = sum(tally.seconds for tally in tallies.values())
     print(format_table(tallies))
     if not options.area:
-        from gpu.devices.processor import count_cores, processor_name
+        from gpu.base.devices.processor import count_cores, processor_name
 
         method = f"Seed {seed}, {used_s:.0f} s of computing, {options.jobs} processes at a time."
         write_page(PAGE, f"{processor_name()}, {count_cores()} cores", method, tallies)

@@ -120,7 +120,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _available_devices() -> list[str]:
-    from gpu.devices.survey import list_device_statuses
+    from gpu.base.devices.survey import list_device_statuses
 
     has_gpu = any(status.engine == "cuda" and status.usable for status in list_device_statuses())
     return ["gpu", "simulator"] if has_gpu else ["simulator"]
@@ -197,8 +197,8 @@ def _exit_code(rows: list[Measurement]) -> int:
 def _record_size_sweep(seed: int, options: argparse.Namespace) -> int:
     """Measure every variant over sizes on the GPU, and write the measurements as data."""
     from gpu import engines
+    from gpu.base.devices.probe import driver_version
     from gpu.bench import device_records, size_sweep
-    from gpu.devices.probe import driver_version
     from gpu.patterns import all_patterns
 
     with closing(engines.create_engine("cuda")) as engine:

@@ -648,8 +648,8 @@ def _list_patterns(options: argparse.Namespace) -> int:
 
 
 def _list_devices(options: argparse.Namespace) -> int:
+    from gpu.base.devices.survey import list_device_statuses
     from gpu.cli import report as cli_text
-    from gpu.devices.survey import list_device_statuses
 
     if options.scheduler:
         from gpu.cli.patterns import cluster as cli_cluster

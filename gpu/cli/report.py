@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from gpu.base.devices.survey import DeviceStatus
 from gpu.declaration.pattern import Array, Choice, Integer, Matrix, Parameter, Pattern, Real, Variant
 from gpu.declaration.text_parameters import BinEdges, Text, format_edges
-from gpu.devices.survey import DeviceStatus
 from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.engines.cuda import libraries
 from gpu.messages.run_counts import RunCounts, format_figure, list_figures

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.devices.architecture import explain_missing_warpgroups
 from gpu.base.paths import KERNELS
-from gpu.devices.architecture import explain_missing_warpgroups
 from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, inline_headers, kernel_text
 from gpu.engines.simulator import (
     SimulatedBuffer,

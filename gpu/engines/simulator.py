@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.devices.processor import peak_gflops, processor_name
 from gpu.base.errors import LaunchError
 from gpu.base.paths import KERNELS
 from gpu.base.resource_limits import limit_resources
 from gpu.base.schedules import ROUND_ROBIN
-from gpu.devices.processor import peak_gflops, processor_name
 from gpu.engines.base import (
     Argument,
     Array,

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 
 from gpu.base import folders
+from gpu.base.devices.architecture import target_architecture as architecture_of
+from gpu.base.devices.probe import find_nvcc
 from gpu.base.errors import CompileError
-from gpu.devices.architecture import target_architecture as architecture_of
-from gpu.devices.probe import find_nvcc
 from gpu.simulator import disk
 from gpu.timing.sass import cubin
 from gpu.timing.sass.cubin import MachineInstruction

@@ -14,9 +14,9 @@ from PyQt6.QtCore import QCoreApplication, QEvent, QPointF, Qt
 from PyQt6.QtGui import QKeyEvent, QMouseEvent
 from PyQt6.QtWidgets import QApplication
 
+from gpu.base.devices.processor import processor_name
 from gpu.bench.pages.document import write_section
 from gpu.declaration.roles import Role
-from gpu.devices.processor import processor_name
 from gpu.patterns import all_patterns
 from gui.driving.window_session import SIZE, open_window, wait_until
 

@@ -23,7 +23,7 @@ _ENGINE_NAMES = {"cuda": "NVIDIA GPU", "simulator": "CPU simulator", "null": "Nu
 
 def survey_devices() -> list[Any]:
     """Return the state of every engine on this machine; takes up to a second."""
-    from gpu.devices.survey import list_device_statuses
+    from gpu.base.devices.survey import list_device_statuses
 
     return list_device_statuses()
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu.base.devices.probe import find_nvcc
 from gpu.base.paths import ROOT
-from gpu.devices.probe import find_nvcc
 
 ADDRESS = "https://github.com/NVIDIA/cuda-samples"
 HEADING = "## NVIDIA's CUDA samples"

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from gpu.base.devices.processor import count_cores
 from gpu.cli.check import formats
 from gpu.cli.check.findings import read_baseline, write_baseline
 from gpu.cli.check.runner import UnitResult, UnitRunner
 from gpu.cli.check.units import find_units
 from gpu.cli.exit_codes import FAILED, OK, REFUSED
 from gpu.cli.user_code.amounts import parse_seconds, parse_whole_number
-from gpu.devices.processor import count_cores
 from gpu.files.file_access import check_target, replace_file
 from gpu.files.scratch import ScratchFolder
 

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from gpu.base.child_processes import shield_children_from_ctrl_c
+from gpu.base.devices.processor import count_cores
+from gpu.base.devices.survey import list_device_statuses
 from gpu.base.errors import EngineUnavailableError, InputError, LockstepError
 from gpu.base.installation import COMMAND
-from gpu.devices.processor import count_cores
-from gpu.devices.survey import list_device_statuses
 from gpu.distributed.cluster.dask_import import load_dask
 from gpu.distributed.cluster.run_events import RunEventListener
 from gpu.distributed.cluster.settings import MAX_SIMULATORS, ClusterSettings, Tls, format_scheduler_address

@@ -18,10 +18,10 @@ import numpy as np
 from distributed import WorkerPlugin, get_worker
 
 from gpu import __version__, engines
+from gpu.base.devices.probe import run_probe_in_subprocess
 from gpu.base.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
 from gpu.declaration.distributed_program import ChunkInput, Step, WorkerContext
 from gpu.declaration.pattern import Pattern
-from gpu.devices.probe import run_probe_in_subprocess
 from gpu.distributed.cluster.resident_arrays import ResidentArray, set_local_owner
 from gpu.distributed.cluster.run_events import publish_run_event
 from gpu.distributed.data.chunks import Chunk, ChunkInParts, ChunkPartReader

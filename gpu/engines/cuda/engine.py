@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.devices.architecture import explain_missing_warpgroups, target_architecture
+from gpu.base.devices.probe import find_device_runtime, find_nvcc
 from gpu.base.errors import (
     CompileError,
     EngineLostError,
@@ -28,8 +30,6 @@ from gpu.base.errors import (
 )
 from gpu.base.installation import OR_MAKE_SETUP, format_install_command
 from gpu.base.paths import KERNELS
-from gpu.devices.architecture import explain_missing_warpgroups, target_architecture
-from gpu.devices.probe import find_device_runtime, find_nvcc
 from gpu.engines.base import (
     OVERLAPPED,
     Argument,

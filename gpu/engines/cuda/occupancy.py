@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
+from gpu.base.devices.probe import load_driver
 from gpu.base.errors import LaunchError
-from gpu.devices.probe import load_driver
 
 _SHARED, _LOCAL, _REGISTERS = 1, 3, 4  # CU_FUNC_ATTRIBUTE_..._SIZE_BYTES, NUM_REGS
 _MAX_DYNAMIC_SHARED = 8

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.devices.probe import load_driver
 from gpu.base.errors import LaunchError
-from gpu.devices.probe import load_driver
 
 _BYTES, _ALIGNMENT = 128, 64
 _MAX_DYNAMIC_SHARED = 8

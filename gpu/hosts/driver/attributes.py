@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpu.base.devices.processor import processor_name
 from gpu.base.warp import WARP
-from gpu.devices.processor import processor_name
 from gpu.simulator.limits import LIMITS, RESIDENCY
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpu.devices.probe import find_thrust
+from gpu.base.devices.probe import find_thrust
 from gpu.files.sources import INCLUDE, read_includes
 from gpu.hosts.program.host_compiler import contains_thrust, has_stand_in
 

@@ -167,7 +167,7 @@ def simulate_gpu(monkeypatch):
     monkeypatch.setattr(engines, "create_engine", lambda name: create("simulator"))
     pattern = small_pattern("compaction", 4, 5)
     monkeypatch.setattr("gpu.patterns.all_patterns", lambda: {"compaction": pattern})
-    monkeypatch.setattr("gpu.devices.probe.driver_version", lambda: "570.1")
+    monkeypatch.setattr("gpu.base.devices.probe.driver_version", lambda: "570.1")
 
 
 def test_the_command_writes_the_data(simulate_gpu, tmp_path, capsys) -> None:

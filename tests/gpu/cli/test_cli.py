@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from gpu import engines
+from gpu.base.devices import survey as devices
+from gpu.base.devices.probe import ProbeResult
 from gpu.base.errors import CompileError, EngineLostError, LaunchError, LockstepError, SourcePosition
 from gpu.base.paths import KERNELS, ROOT
 from gpu.cli import main as cli
 from gpu.cli.report import format_verdict
-from gpu.devices import survey as devices
-from gpu.devices.probe import ProbeResult
 from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.engines.cuda import libraries
 from gpu.engines.null import NullEngine

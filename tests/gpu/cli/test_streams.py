@@ -121,7 +121,7 @@ def test_what_the_system_refuses_is_not_called_the_output(monkeypatch, capsys):
     def broken() -> None:
         raise OSError("no library llvm.\nThis could mean anything.")
 
-    monkeypatch.setattr("gpu.devices.survey.list_device_statuses", broken)
+    monkeypatch.setattr("gpu.base.devices.survey.list_device_statuses", broken)
     said = find_refusal(capsys, "devices")
     assert said == "lockstep: The operating system reports: no library llvm. this could mean anything.\n"
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.devices.probe import find_nvcc
+from gpu.base.devices.probe import find_nvcc
 from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.lessons.expressions import evaluate_integer, evaluate_number

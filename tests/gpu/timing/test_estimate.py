@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu.base.devices.probe import find_nvcc
 from gpu.base.errors import CompileError
-from gpu.devices.probe import find_nvcc
 from gpu.patterns import find_pattern
 from gpu.run.modeling.timing_model import model_pattern
 from gpu.simulator.ir.forms import Missing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu.devices.probe import load_driver
+from gpu.base.devices.probe import load_driver
 from tests import needs
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.devices.probe import find_nvcc
+from gpu.base.devices.probe import find_nvcc
 from gpu.simulator.frontend.program import Program
 from gpu.simulator.ir.contraction import is_exact_product
 from gpu.simulator.ir.walking import walk

@@ -9,8 +9,8 @@ import subprocess
 import numpy as np
 import pytest
 
+from gpu.base.devices.probe import find_nvcc
 from gpu.base.paths import KERNELS
-from gpu.devices.probe import find_nvcc
 from gpu.patterns import find_pattern
 from gpu.run.modeling.timing_model import model_pattern
 from gpu.timing import compiler

@@ -97,7 +97,7 @@ def run_probe_in_subprocess(timeout: float = 60.0) -> ProbeResult:
     """Probe in another process, so that this one gets neither a context nor a hanging driver."""
     try:
         run = subprocess.run(
-            [sys.executable, "-m", "gpu.devices.probe"], cwd=ROOT, capture_output=True, text=True, timeout=timeout
+            [sys.executable, "-m", "gpu.base.devices.probe"], cwd=ROOT, capture_output=True, text=True, timeout=timeout
         )
     except subprocess.TimeoutExpired:
         return ProbeResult(sys.platform, failure=f"the NVIDIA driver did not answer within {timeout:.0f} s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.devices.architecture import explain_missing_warpgroups, target_architecture
+from gpu.base.devices.architecture import explain_missing_warpgroups, target_architecture
 
 
 @pytest.mark.parametrize(

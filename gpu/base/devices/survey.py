@@ -6,10 +6,10 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gpu.base.devices import probe
+from gpu.base.devices.probe import Gpu, ProbeResult
+from gpu.base.devices.processor import count_cores, processor_name
 from gpu.base.installation import OR_MAKE_SETUP, format_install_command
-from gpu.devices import probe
-from gpu.devices.probe import Gpu, ProbeResult
-from gpu.devices.processor import count_cores, processor_name
 
 _SIMULATOR_HINT = "The simulator runs all kernels without a GPU."
 _INSTALL_DRIVER = "Install NVIDIA's driver (https://www.nvidia.com/drivers) and restart the machine."

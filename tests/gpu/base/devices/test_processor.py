@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.devices import processor
+from gpu.base.devices import processor
 
 AMD = """vendor_id\t: AuthenticAMD
 cpu MHz\t\t: 2500.0

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gpu.devices import probe
-from gpu.devices import survey as devices
-from gpu.devices.probe import Gpu, ProbeResult
-from gpu.devices.survey import DeviceStatus, check_gpus, check_simulator, list_device_statuses
+from gpu.base.devices import probe
+from gpu.base.devices import survey as devices
+from gpu.base.devices.probe import Gpu, ProbeResult
+from gpu.base.devices.survey import DeviceStatus, check_gpus, check_simulator, list_device_statuses
 
 GPU = Gpu("NVIDIA H200", (9, 0))
 GOOD = ProbeResult(
