@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+PART_ELEMENTS = 2**20
+"""About as many elements make a part of an array: enough to be worth a call, and several for each thread."""
+
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import InputError
-from gpu.base.threads import map_parts
+from gpu.base.threads import PART_ELEMENTS, map_parts
 from gpu.base.warp import WARP
 from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs, Params
@@ -25,9 +25,9 @@ SAUSAGE_INCHES = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
 """Inches of sausage that ten people order: Kirk and Hwu's example of a scan."""
 
 OUTLINE_COLUMNS = 1024
-_PART_ELEMENTS = 2**20
-"""About as many elements are checked or outlined at a time."""
 _MAX_RANGES = 48
+_MAX_DIVIDED_WIDTH = 100 * _MAX_RANGES
+"""The widest range of a distribution for which one that divides the span is searched."""
 _MAX_SAMPLES_PER_COLUMN, _MIN_SAMPLES_PER_COLUMN = 256, 8
 MAX_READOUT_VALUES = 2**22
 """The most leading values that a window can show one by one, and the most samples for a distribution."""
@@ -231,9 +231,9 @@ def accept_values(inputs: Inputs, params: Params, *, finite: bool = True) -> Non
         return
 
     def accept_part(start: int) -> None:
-        _accept_piece(values[start : start + _PART_ELEMENTS], dtype, start, finite or dtype.kind != "f")
+        _accept_piece(values[start : start + PART_ELEMENTS], dtype, start, finite or dtype.kind != "f")
 
-    map_parts(accept_part, range(0, values.size, _PART_ELEMENTS))
+    map_parts(accept_part, range(0, values.size, PART_ELEMENTS))
 
 
 def accept_factors(inputs: Inputs, params: Params) -> None:
@@ -329,7 +329,7 @@ def _reduce_columns(n: int, columns: int, reduce: Callable[[slice, Array], Array
     -------
     array of shape (2, columns)
     """
-    step = max(1, _PART_ELEMENTS * columns // max(n, 1))
+    step = max(1, PART_ELEMENTS * columns // max(n, 1))
 
     def reduce_part(first: int) -> Array:
         last = min(first + step, columns)
@@ -381,17 +381,19 @@ def compute_distribution(values: Array) -> Outputs:
     if values.dtype.kind in "ui" and high - low < 2**31:
         span = int(high - low) + 1
         least = -(-span // _MAX_RANGES)
-        # Equal ranges where possible: a last range of fewer numbers would look like rare values.
-        width = next((index for index in range(least, 2 * least + 1) if span % index == 0), least)
+        # Equal ranges where possible: a last range of fewer numbers would look like rare values. For a large span it
+        # has few numbers less.
+        widths = range(least, 2 * least + 1) if least <= _MAX_DIVIDED_WIDTH else ()
+        width = next((index for index in widths if span % index == 0), least)
         count = -(-span // width)
         ranges = low - 0.5 + width * np.arange(count + 1.0)
     bounds = None if isinstance(ranges, np.ndarray) else (low, high)
     edges = np.histogram_bin_edges(np.array([low, high]), ranges, bounds)
 
     def count_part(start: int) -> Array:
-        return np.histogram(samples[start : start + _PART_ELEMENTS], ranges, bounds)[0]
+        return np.histogram(samples[start : start + PART_ELEMENTS], ranges, bounds)[0]
 
-    counts = np.sum(map_parts(count_part, range(0, samples.size, _PART_ELEMENTS)), axis=0)
+    counts = np.sum(map_parts(count_part, range(0, samples.size, PART_ELEMENTS)), axis=0)
     return {"levels": counts.astype(np.int64), "level edges": np.asarray(edges, np.float64)}
 
 

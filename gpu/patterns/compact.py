@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu.base.threads import PART_ELEMENTS, map_parts
 from gpu.declaration.arrays import (
     accept_values,
     block_parameter,
@@ -277,8 +278,14 @@ def _selection_mask(values: Array, params: Params) -> Array:
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     values = cast_values(inputs, params)
-    kept = _selection_mask(values, params)
-    return values[kept] if params["result"] == "pack" else np.where(kept, values, values.dtype.type(0))
+    if params["result"] != "pack":
+        return np.where(_selection_mask(values, params), values, values.dtype.type(0))
+
+    def select(start: int) -> Array:
+        part = values[start : start + PART_ELEMENTS]
+        return part[_selection_mask(part, params)]
+
+    return np.concatenate(map_parts(select, range(0, values.size, PART_ELEMENTS)) or [values])
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:

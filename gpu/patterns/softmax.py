@@ -248,7 +248,8 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
 
 def _comparable(params: Params, result: Array) -> Array:
     """Replace NaN by -1, so that rows that are NaN by definition compare as equal, and unequal to any softmax."""
-    return np.where(np.isnan(result), -1, result)
+    has_nan = np.isnan(result.min(initial=0.0))
+    return np.where(np.isnan(result), -1, result) if has_nan else result
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.base.threads import PART_ELEMENTS, map_parts
 from gpu.declaration.arrays import require_generated_input
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers_of_two
 from gpu.declaration.distributed_program import ChunkInput, DistributedProgram, Parts, TaskCollector, WorkerContext
@@ -18,6 +19,7 @@ from gpu.declaration.matrices import (
     accept_matrix,
     crop_corner,
     input_parameter,
+    iterate_row_blocks,
     make_matrix,
     present,
     side_parameter,
@@ -47,6 +49,8 @@ _STEPPED_ROWS, _STEPPED_COLUMNS = 16, 4
 
 _MAX_EXACT_INTEGER = 2**24
 """Whole numbers below this are exact in float32."""
+_REFERENCE_TILE = 256
+"""Rows that are copied before they are transposed: the columns of a large matrix share few lines of a CPU's cache."""
 
 
 def _run_transfer(
@@ -133,9 +137,20 @@ def _make_input(params: Params, seed: int) -> Inputs:
     columns, kind = params["n"], params["input"]
     rows = params["rows"] or columns
     if kind == "ramp":
-        indices = np.arange(min(rows * columns, _MAX_EXACT_INTEGER), dtype=np.float32)
-        return {"values": np.resize(indices, (rows, columns))}
+        return {"values": _count_up(rows * columns).reshape(rows, columns)}
     return {"values": make_matrix(kind, rows, columns, np.random.default_rng(seed))}
+
+
+def _count_up(count: int) -> Array:
+    """Return 0, 1, 2 ... as float32, which begin again at the first integer that float32 does not represent."""
+    values = np.empty(count, np.float32)
+
+    def fill(start: int) -> None:
+        part, first = values[start : start + PART_ELEMENTS], start % _MAX_EXACT_INTEGER
+        part[:] = np.arange(first, first + part.size, dtype=np.float32)
+
+    map_parts(fill, range(0, count, PART_ELEMENTS))
+    return values
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
@@ -143,7 +158,17 @@ def _accept(inputs: Inputs, params: Params) -> None:
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    return np.ascontiguousarray(to_float32(inputs["values"]).T)
+    values = to_float32(inputs["values"])
+    transposed = np.empty(values.shape[::-1], np.float32)
+
+    def fill(block: tuple[int, Array]) -> None:
+        first, rows = block
+        for start in range(0, rows.shape[1], _REFERENCE_TILE):
+            tile = np.ascontiguousarray(values[start : start + _REFERENCE_TILE, first : first + len(rows)])
+            rows[:, start : start + _REFERENCE_TILE] = tile.T
+
+    map_parts(fill, iterate_row_blocks(transposed))
+    return transposed
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def test_values_that_do_not_fit_are_refused(values: list[float], dtype: str, mes
 
 
 def test_a_value_far_inside_is_named_by_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(array_inputs, "_PART_ELEMENTS", 8)
+    monkeypatch.setattr(array_inputs, "PART_ELEMENTS", 8)
     values = np.arange(30.0)
     values[[18, 27]] = np.nan
     with pytest.raises(InputError, match="Element 18 "):
@@ -187,6 +188,10 @@ def test_whole_numbers_have_ranges_of_one_width() -> None:
     levels = compute_distribution(np.arange(100, dtype=np.int32))["levels"]
     assert len(set(levels.tolist())) == 1
     assert compute_distribution(np.full(9, 7, np.int32))["levels"].tolist() == [9]
+    start = time.process_time()
+    of_prime_span = compute_distribution(np.array([0, 2**31 - 2], np.int32))["levels"]
+    assert (len(of_prime_span), of_prime_span[[0, -1]].tolist()) == (48, [1, 1])
+    assert time.process_time() - start < 0.5, "no divisor is searched that would take millions of steps"
     assert compute_distribution(np.array([-(2**31), 2**31 - 1], np.int32))["levels"].sum() == 2
     # Their difference is no float32; NumPy 2.5 takes it in the type of the values.
     ends = np.finfo(np.float32)
