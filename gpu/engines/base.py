@@ -325,6 +325,19 @@ class SequencingEngine(Engine, Protocol):
 
 
 @runtime_checkable
+class RepeatingEngine(Engine, Protocol):
+    """An engine that can repeat a run without copying its large arrays again."""
+
+    def reuse_transfers(self) -> AbstractContextManager[None]:
+        """Keep the large arrays that the first run within the context copies, for its repetitions.
+
+        A run begins with a call of `take_times`. In a repetition, an upload copies the array from the device's own
+        memory, and a download returns the first run's array.
+        """
+        ...
+
+
+@runtime_checkable
 class SharingEngine(Engine, Protocol):
     """An engine with buffers that other processes on this machine can copy from device to device."""
 

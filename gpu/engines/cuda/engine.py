@@ -46,6 +46,7 @@ from gpu.engines.base import (
     kernel_text,
 )
 from gpu.engines.cuda import libraries, tensor_maps, textures
+from gpu.engines.cuda.kept_transfers import KeptTransfers
 from gpu.engines.cuda.memory_pool import FreedMemoryPool, IpcMemoryCache
 from gpu.simulator.executor.state.memory import POISON
 
@@ -217,6 +218,7 @@ class CudaEngine:
         self._launch_ms = 0.0
         self._sequence: list[Callable[[], None]] | None = None
         self._stream: SideStream | None = None
+        self._kept_transfers: KeptTransfers | None = None
         self._memory = FreedMemoryPool(cuda)
         self._ipc_memory = IpcMemoryCache(cuda)
 
@@ -290,6 +292,19 @@ class CudaEngine:
         return buffer
 
     def upload(self, values: Array) -> CudaBuffer:
+        if self._kept_transfers is None or self._stream is not None:
+            return self._upload(values)
+        original = self._kept_transfers.repeat("upload", values.shape, values.dtype, lambda: self._upload(values))
+        return self._copy(original)
+
+    def _copy(self, original: CudaBuffer) -> CudaBuffer:
+        buffer = self._reserve(original.shape, original.dtype)
+        if buffer.size:
+            with self._convert_errors():
+                cuda.memcpy_dtod_async(buffer.memory, original.memory, buffer.size)
+        return buffer
+
+    def _upload(self, values: Array) -> CudaBuffer:
         buffer = self._reserve(values.shape, values.dtype)
         if buffer.size:
             with self._time_phase("upload"):
@@ -301,7 +316,16 @@ class CudaEngine:
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
         assert isinstance(buffer, CudaBuffer)
-        values = np.empty(buffer.shape if count is None else (count,), buffer.dtype)
+        shape = buffer.shape if count is None else (count,)
+        if self._kept_transfers is None or self._stream is not None:
+            return self._download(buffer, shape)
+        values: Array = self._kept_transfers.repeat(
+            "download", shape, buffer.dtype, lambda: self._download(buffer, shape)
+        )
+        return values
+
+    def _download(self, buffer: CudaBuffer, shape: Sequence[int]) -> Array:
+        values = np.empty(shape, buffer.dtype)
         if values.size:
             with self._time_phase("download"):
                 if self._stream is not None:
@@ -490,7 +514,17 @@ class CudaEngine:
             if self._lead_kernel is not None and (self.isolates_launches or not follows):
                 self._lead_kernel.queue()
 
+    @contextmanager
+    def reuse_transfers(self) -> Iterator[None]:
+        self._kept_transfers = KeptTransfers()
+        try:
+            yield
+        finally:
+            self._kept_transfers = None
+
     def take_times(self) -> PhaseTimes:
+        if self._kept_transfers is not None:
+            self._kept_transfers.begin_run()
         with self._convert_errors():
             self._context.synchronize()
             times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}

@@ -1,0 +1,44 @@
+"""Large arrays that a run copied to or from the device, kept for repetitions of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+_MIN_BYTES = 2**20
+"""Smaller arrays are copied each time: that takes microseconds, and the host program may decide by their values."""
+
+
+class KeptTransfers:
+    """The large transfers of a run in their order; in a repetition the same place has the same transfer."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[tuple[Any, ...], Any]] = []
+        self._place = 0
+
+    def begin_run(self) -> None:
+        """Begin the first run or a repetition."""
+        self._place = 0
+
+    def repeat(self, direction: str, shape: Sequence[int], dtype: np.dtype[Any], transfer: Callable[[], Any]) -> Any:
+        """Return what `transfer` returned at this place of the first run; call it in the first run.
+
+        Parameters
+        ----------
+        direction : str
+            "upload" or "download".
+        shape : sequence of int
+        dtype : dtype
+        transfer : callable
+            Copies the array; returns where it is.
+        """
+        if int(np.prod(shape, dtype=np.int64)) * dtype.itemsize < _MIN_BYTES:
+            return transfer()
+        key, place = (direction, tuple(shape), dtype), self._place
+        self._place += 1
+        if place == len(self._kept):
+            self._kept.append((key, transfer()))
+        kept_key, kept = self._kept[place]
+        return kept if kept_key == key else transfer()
