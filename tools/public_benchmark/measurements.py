@@ -58,6 +58,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     each.gpu: each
     for each in (
         Measurement("rtx-3080", 1.44, 760.3, _BY_OTHERS),
+        Measurement("h100", 1.98, 3352.0, _BY_US),
         Measurement("h200", 1.98, 4800.0, _BY_US),
     )
 }
