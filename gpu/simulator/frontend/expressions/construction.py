@@ -256,6 +256,12 @@ def _initializes_only(constructor: Cursor, type: Struct) -> bool:
     )
 
 
+def _does_nothing(constructor: Cursor) -> bool:
+    """Return whether a default constructor has no initializers and an empty body."""
+    parts = [child for child in constructor.children if child.kind.is_expression() or child.kind in _CONSTRUCTOR_PARTS]
+    return len(parts) == 1 and parts[0].kind == CursorKind.COMPOUND_STMT and not parts[0].children
+
+
 def build_default(
     lower: Lowering, type: Struct, declared: ClangType, *, initialized_members: Collection[str] = ()
 ) -> ir.Expression:
@@ -321,6 +327,8 @@ def _build_default_object(lower: Lowering, declared: ClangType, type: Struct) ->
     constructor = find_default_constructor(declared)
     if constructor is not None:
         if is_instantiated(declared.canonical.declaration):
+            if _does_nothing(constructor):
+                return build_default(lower, type, declared)
             name = declared.canonical.spelling
             raise build_unsupported_error(
                 lower.scope.definition,

@@ -35,6 +35,21 @@ PROGRAMS = {
         out[9] = square[1][1].x;
         """,
     ),
+    "default constructors of templates that do nothing": (
+        """template <class T> struct Pair { T low, high; DEVICE Pair(); DEVICE Pair(T v) : low(v), high(v + 1) {} };
+        template <class T> DEVICE Pair<T>::Pair() {}
+        template <class T, int N> struct Stack {
+            T values[N]; int top;
+            DEVICE Stack() : top(-1) {} DEVICE void push(T const &v) { values[++top] = v; }
+        };
+        template <class T> struct Preset { T x = 5; DEVICE Preset() {} };
+        struct Both { Pair<int> pair; Preset<int> preset; };""",
+        """
+        Stack<Pair<int>, 3> stack; stack.push(Pair<int>(i)); stack.push(Pair<int>(7));
+        out[0] = stack.values[0].high * 10 + stack.values[1].low + stack.top * 1000;
+        Both both; both.pair.low = i; out[1] = both.pair.low + both.preset.x * 100;
+        """,
+    ),
     "braces that leave things out": (
         """struct Two { int a = 7; int b; };
         struct A { int x; DEVICE A() : x(1) {} DEVICE A(int v) : x(v) {} };
