@@ -514,6 +514,8 @@ def test_thrust_runs_on_this_processor_and_kernels_reach_its_memory(program):
     ended = program(
         """
 #include <cub/cub.cuh>
+#include <thrust/device_malloc.h>
+#include <thrust/device_free.h>
 #include <thrust/device_vector.h>
 #include <thrust/host_vector.h>
 #include <thrust/sequence.h>
@@ -542,6 +544,11 @@ int main() {
     thrust::sort(p, p + 4, thrust::greater<int>());
     thrust::host_vector<int> h = v;
     printf("%d %d %d %d, %d %d\\n", h[0], h[1], h[2], h[3], (int)p[0], (int)p[3]);
+    thrust::device_ptr<int> allocated = thrust::device_malloc<int>(4);
+    CHECK(cudaMemcpy(allocated.get(), d, 16, cudaMemcpyDeviceToDevice));
+    twice<<<1, 4>>>(allocated.get());
+    printf("%d %d\\n", (int)allocated[0], (int)allocated[3]);
+    thrust::device_free(allocated);
     try {
         thrust::device_vector<int> large(1ull << 60);
     } catch (thrust::system_error &error) {
@@ -552,7 +559,7 @@ int main() {
 }
 """
     )
-    assert (ended.code, ended.stdout) == (0, "30 8 18 32, 32 8\ntoo large\n"), ended.stderr
+    assert (ended.code, ended.stdout) == (0, "30 8 18 32, 32 8\n88 16\ntoo large\n"), ended.stderr
     assert f"Thrust's algorithms run on this CPU, from {THRUST}." in ended.stderr
 
 
