@@ -267,6 +267,13 @@ class SimulatedModule:
         memories = {name: address.memory for name, address in self._variables.items()}
         return {name: memory.data for name, memory in memories.items() if isinstance(memory, FlatMemory)}
 
+    def share_variables(self, other: SimulatedModule) -> None:
+        """Use the memory of another module's variables for those that this module has too."""
+        for name in other.variables.keys() & self.variables.keys():
+            if name not in other._variables:
+                other._variables[name] = PointerValue(_allocate_variable(other._programs[()].variables[name]))
+            self._variables[name] = other._variables[name]
+
     def set_constant(self, name: str, values: Array) -> None:
         """Copy `read_variables` to the beginning of a `__constant__` or `__device__` variable."""
         memory = self.variable(name)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpu.base.errors import InputError
-from gpu.hosts.program.runtime import ENTRY_TYPE, ProgramUnit, Runtime
+from gpu.hosts.program.program_units import ProgramUnit
+from gpu.hosts.program.runtime import ENTRY_TYPE, Runtime
 
 NO_MAIN = "The program has no function main."
 

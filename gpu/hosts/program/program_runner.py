@@ -42,7 +42,7 @@ def compile_and_run(
         future = pool.submit(compile_program, files, options, folder)
         # Import the simulator meanwhile.
         from gpu.hosts.program.main_runner import run_main
-        from gpu.hosts.program.runtime import ProgramUnit
+        from gpu.hosts.program.program_units import ProgramUnit
 
         shared_object = future.result()
     set_current_journal(journal)

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.base.errors import KernelError, LaunchError, LockstepError
+from gpu.base.errors import CompileError, KernelError, LaunchError, LockstepError
 from gpu.base.resource_limits import limit_resources
-from gpu.files.sources import read_source
 from gpu.hosts.driver.attributes import VALUE_BY_NUMBER, device_name
 from gpu.hosts.driver.faults import INVALID_VALUE as INVALID
 from gpu.hosts.driver.faults import DriverError, DriverLaunchError, DriverMemoryError
@@ -42,6 +41,7 @@ from gpu.hosts.program.graphs import LEGACY_ROUTINES, NON_BLOCKING, Operation, P
 from gpu.hosts.program.mapped_memory import MappedMemories, access_host, host_view
 from gpu.hosts.program.modules import ProgramModules
 from gpu.hosts.program.names import kernel_name
+from gpu.hosts.program.program_units import ProgramUnit, link_units
 from gpu.hosts.program.textures import ProgramTextures
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.memory import FlatMemory
@@ -68,35 +68,6 @@ _GREATEST_PRIORITY = -5
 _INTERNAL_ERROR = 70
 """Exit code of an internal error, as in sysexits.h."""
 _ERROR_NUMBERS = {text: number for number, (_, text) in errors.ERRORS.items()}
-
-
-@dataclass(frozen=True)
-class ProgramUnit:
-    """A source file of a program.
-
-    Parameters
-    ----------
-    path : Path
-    defines : dict of str to str
-    include_dirs : tuple of Path
-    """
-
-    path: Path
-    defines: dict[str, str]
-    include_dirs: tuple[Path, ...]
-
-    def load(self) -> LoadedModule:
-        """Compile the file for the simulator.
-
-        Raises
-        ------
-        CompileError
-            If clang rejects it.
-        """
-        text = read_source(self.path)
-        with limit_resources():
-            module = SimulatedModule(text, self.path, self.defines, self.include_dirs, tolerant=True)
-        return LoadedModule(module, text)
 
 
 @dataclass
@@ -129,6 +100,7 @@ class Runtime:
     delayed: DelayedStreams | None = None
     reported_errors: list[str] = field(default_factory=list)
     _modules: dict[int, LoadedModule] = field(default_factory=dict)
+    _linked: dict[int, LoadedModule | None] = field(default_factory=dict)
     _kernels: dict[tuple[int, int, str], tuple[LoadedModule, str, SimulatedKernel]] = field(default_factory=dict)
     _memories: dict[int, FlatMemory] = field(default_factory=dict)
     _mapped: MappedMemories = field(default_factory=MappedMemories)
@@ -742,13 +714,27 @@ class Runtime:
         text = ctypes.string_at(pretty).decode()
         key = unit, line, text
         if key not in self._kernels:
-            loaded = self.module(unit)
-            with limit_resources():
-                name, kernel = _find_kernel(loaded.module, kernel_name(text, parameters), line)
-                compute_parameter_layout(kernel)
-            self._attach_managed(unit, loaded.module)
-            self._kernels[key] = loaded, name, kernel
+            wanted = kernel_name(text, parameters)
+            try:
+                self._kernels[key] = _load_from(self.module(unit), wanted, line)
+            except CompileError:
+                linked = self._link_module(unit)
+                if linked is None:
+                    raise
+                self._kernels[key] = _load_from(linked, wanted, line)
+            self._attach_managed(unit, self.module(unit).module)
         return self._kernels[key]
+
+    def _link_module(self, unit: int) -> LoadedModule | None:
+        """Return a file's module with the device code of the program's other files; None if there is no other."""
+        if unit >= len(self.units):  # a module of the driver API
+            return None
+        if unit not in self._linked:
+            self._linked[unit] = link_units(self.units, unit, self.module)
+            if self._linked[unit] is not None:
+                for number, loaded in self._modules.items():
+                    self._attach_managed(number, loaded.module)
+        return self._linked[unit]
 
     def _attach_managed(self, unit: int, module: SimulatedModule) -> None:
         """Map managed variables of a module to their memory in the host code."""
@@ -934,6 +920,13 @@ _ALLOWED_AFTER_ERROR = (
     "nothing",
 )
 """Routines that work after an error that made the context unusable."""
+
+
+def _load_from(loaded: LoadedModule, name: str, line: int) -> tuple[LoadedModule, str, SimulatedKernel]:
+    with limit_resources():
+        found, kernel = _find_kernel(loaded.module, name, line)
+        compute_parameter_layout(kernel)
+    return loaded, found, kernel
 
 
 def _find_kernel(module: SimulatedModule, name: str, line: int) -> tuple[str, SimulatedKernel]:

@@ -34,7 +34,7 @@ from gpu.hosts.driver.launches import LoadedModule
 from gpu.hosts.driver.memory import total_memory
 from gpu.hosts.program.host_compiler import HostOptions, compile_program
 from gpu.hosts.program.main_runner import call_main
-from gpu.hosts.program.runtime import ProgramUnit
+from gpu.hosts.program.program_units import ProgramUnit
 from gpu.process.programs.confinement import MAX_OUTPUT_BYTES, confine_process
 from gpu.process.programs.watched_runtime import REPORT, WatchedRuntime
 from gpu.simulator.frontend.clang.parsing import confine_includes

@@ -16,7 +16,8 @@ from gpu.hosts.program import errors
 from gpu.hosts.program.delayed_streams import DelayedStreams
 from gpu.hosts.program.errors import RefusedRoutineError
 from gpu.hosts.program.graphs import LEGACY_STREAMS
-from gpu.hosts.program.runtime import ProgramUnit, Runtime
+from gpu.hosts.program.program_units import ProgramUnit
+from gpu.hosts.program.runtime import Runtime
 
 REPORT = struct.Struct("<qqqqq")
 """Report in shared memory: allocations of device memory, streams with operations, other streams than the legacy default

@@ -396,6 +396,8 @@ class Program:
         """Return a variable of the module, or a constant table; None for any other name."""
         if declaration.kind != CursorKind.VAR_DECL:
             return None
+        if declaration.storage_class == StorageClass.EXTERN:
+            declaration = declaration.definition or declaration
         name = _qualified_name(declaration) if _memory_space(declaration) else declaration.usr
         if name not in self.variables:
             space = _memory_space(declaration)

@@ -36,3 +36,9 @@ LOCKSTEP_API inline cudaError_t cudaDeviceSynchronize() {
 }
 LOCKSTEP_API inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 LOCKSTEP_API inline cudaError_t cudaPeekAtLastError() { return cudaSuccess; }
+LOCKSTEP_API inline const char *cudaGetErrorName(cudaError_t error) {
+    return error == cudaSuccess ? "cudaSuccess" : "cudaErrorInvalidValue";
+}
+LOCKSTEP_API inline const char *cudaGetErrorString(cudaError_t error) {
+    return error == cudaSuccess ? "no error" : "invalid argument";
+}

@@ -342,6 +342,51 @@ int main() {
     assert (ended.code, ended.stdout) == (0, "105 114 1\n"), ended.stderr
 
 
+def test_device_code_of_other_files_is_linked(program):
+    """Functions, kernels and variables of another file, whose own kernels use the same memory."""
+    ended = program(
+        """
+extern __device__ int step;
+__device__ int scaled(int x);
+__global__ void child(int *values);
+void run_other(int *values);
+__global__ void parent(int *values) {
+    values[threadIdx.x] = scaled(threadIdx.x) + step++;
+    if (threadIdx.x == 0) child<<<1, 1>>>(values);
+}
+int main() {
+    int *values, host[2], start = 10;
+    CHECK(cudaMalloc(&values, sizeof(host)));
+    CHECK(cudaMemcpyToSymbol(step, &start, sizeof(int)));
+    run_other(values);
+    parent<<<1, 2>>>(values);
+    run_other(values);
+    CHECK(cudaMemcpy(host, values, sizeof(host), cudaMemcpyDeviceToHost));
+    printf("%d %d\\n", host[0], host[1]);
+}
+""",
+        beside={
+            "other.cu": "__device__ int step = 1;\n"
+            "__device__ int scaled(int x) { return 100 * x; }\n"
+            "__global__ void child(int *values) { values[0] += 1000; }\n"
+            "__global__ void advance(int *values) { step += 20; values[1] += step; }\n"
+            "void run_other(int *values) { advance<<<1, 1>>>(values); }\n",
+        },
+    )
+    # step: 10, then 30; both threads read 30 and write 31; then 51. values[1]: 100 + 30 + 51.
+    assert (ended.code, ended.stdout) == (0, "1030 181\n"), ended.stderr
+
+
+def test_device_code_that_no_file_defines_is_named(program):
+    ended = program(
+        "__device__ int scaled(int x);\n__global__ void k(int *v) { *v = scaled(*v); }\n"
+        "int main() { int *v; CHECK(cudaMalloc(&v, 4)); k<<<1, 1>>>(v); return cudaGetLastError(); }\n",
+        beside={"other.cu": "__global__ void unrelated() {}\n"},
+    )
+    assert ended.code == 98
+    assert "a call of scaled, which is not defined here" in ended.stderr
+
+
 def test_each_file_has_its_own_copy_of_a_variable_that_two_define(program):
     ended = program(
         """

@@ -1,0 +1,88 @@
+"""A program's source files, and their device code linked in one module, as by nvcc with -rdc=true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu.base.errors import CompileError
+from gpu.base.resource_limits import limit_resources
+from gpu.files.sources import read_source
+from gpu.hosts.driver.launches import LoadedModule
+from gpu.simulator.simulated_module import SimulatedModule
+
+_CUDA_SUFFIXES = (".cu", ".cuh")
+
+
+@dataclass(frozen=True)
+class ProgramUnit:
+    """A source file of a program.
+
+    Parameters
+    ----------
+    path : Path
+    defines : dict of str to str
+    include_dirs : tuple of Path
+    """
+
+    path: Path
+    defines: dict[str, str]
+    include_dirs: tuple[Path, ...]
+
+    def load(self) -> LoadedModule:
+        """Compile the file for the simulator.
+
+        Raises
+        ------
+        CompileError
+            If clang rejects it.
+        """
+        text = read_source(self.path)
+        with limit_resources():
+            module = SimulatedModule(text, self.path, self.defines, self.include_dirs, tolerant=True)
+        return LoadedModule(module, text)
+
+
+def link_units(
+    units: Sequence[ProgramUnit], unit: int, find_module: Callable[[int], LoadedModule]
+) -> LoadedModule | None:
+    """Return a module of a file with the definitions of the program's other CUDA files.
+
+    Parameters
+    ----------
+    units : sequence of ProgramUnit
+        The program's files.
+    unit : int
+        The number of the file.
+    find_module : callable
+        Returns the module of a file by number. The result uses the memory of these modules' variables.
+
+    Returns
+    -------
+    LoadedModule or None
+        None if there is no other CUDA file that compiles.
+    """
+    others = []
+    for number, each in enumerate(units):
+        if number != unit and each.path.suffix in _CUDA_SUFFIXES:
+            try:
+                others.append((each.path, find_module(number)))
+            except CompileError:
+                continue
+    if not others:
+        return None
+    own = units[unit]
+    text = read_source(own.path)
+    with limit_resources():
+        module = SimulatedModule(
+            "".join((text, "\n", *(f'#include "{_escape(path)}"\n' for path, _ in others))),
+            own.path, own.defines, own.include_dirs, tolerant=True,
+        )  # fmt: skip
+        for each in (find_module(unit), *(loaded for _, loaded in others)):
+            module.share_variables(each.module)
+    return LoadedModule(module, text)
+
+
+def _escape(path: Path) -> str:
+    return str(path.resolve()).replace("\\", "\\\\").replace('"', '\\"')
