@@ -29,7 +29,7 @@ ARGUMENTS = {
     "FDTD3d": ("--dimx=64", "--dimy=64", "--dimz=64", "--timesteps=1"),
     "cdpAdvancedQuicksort": ("--size=5000",),
     "globalToShmemAsyncCopy": ("-wA=128", "-hA=128", "-wB=128", "-hB=128"),
-    "matrixMul": ("-wA=64", "-hA=64", "-wB=64", "-hB=64"),
+    **dict.fromkeys(("matrixMul", "matrixMul_nvrtc"), ("-wA=64", "-hA=64", "-wB=64", "-hB=64")),
     "p2pBandwidthLatencyTest": ("--numElems=65536",),
     "radixSortThrust": ("--n=65536", "--iterations=1"),
     "reductionMultiBlockCG": ("--n=65536",),
@@ -43,7 +43,6 @@ _FIXED_SIZES = (
 """Samples with sizes or repetitions for GPUs that they have no option for."""
 NOTES = {
     **dict.fromkeys(_FIXED_SIZES, "Its size is for GPUs, and it has no option for another."),
-    "matrixMul_nvrtc": "Its build copies this header of CUDA's to its folder.",
     "cdpQuadtree": "Its functor draws the points by their thread's number; on the host, where Thrust's algorithms run"
     " here, it draws the same point each time.",
 }
@@ -65,6 +64,9 @@ _NEEDS = {
 }
 _MODULE = re.compile(r'"((\w+?)(?:32|64)?\.(fatbin|ptx))"')
 """A file that a sample loads: name, name of its source and kind."""
+_COPIED_HEADER = re.compile(r"\$\{CUDA_INCLUDE_DIR\}/(\w+\.h)\b")
+_SHIM = ROOT / "gpu" / "simulator" / "shim"
+"""Lockstep's stand-ins for CUDA's headers."""
 _NVRTC = re.compile(r'#\s*include\s*[<"]nvrtc')
 _FAILURE = re.compile(r"\bFAIL(?:ED|URE)?\b(?! as expected)|\bmismatch|Result = FAIL", re.IGNORECASE)
 _VERDICT = re.compile(r"\bPASS(?:ED)?\b|\bSUCCESS(?:FUL)?\b|\bOK\b|Test passed", re.IGNORECASE)
@@ -128,10 +130,19 @@ def list_modules(sample: Path) -> dict[str, Path]:
     return {match[1]: sample / f"{match[2]}.cu" for text in texts for match in _MODULE.finditer(text)}
 
 
+def list_copied_headers(sample: Path) -> list[str]:
+    """Return CUDA's headers that a sample's build copies beside its program, for NVRTC."""
+    build = sample / "CMakeLists.txt"
+    text = build.read_text("utf-8", "replace") if build.is_file() else ""
+    return sorted(set(_COPIED_HEADER.findall(text)))
+
+
 def _build_modules(sample: Path, folder: Path) -> None:
-    """Link a sample's files into a folder, and compile the files that it loads there, as its build does."""
+    """Link a sample's files into a folder, with the headers and the compiled files that its build puts there."""
     for path in sample.iterdir():
         (folder / path.name).symlink_to(path.resolve())
+    for header in list_copied_headers(sample):
+        (folder / header).symlink_to(_SHIM / header)
     for name, source in list_modules(sample).items():
         kind = f"-{Path(name).suffix[1:]}"
         command = [find_nvcc(), kind, "-arch=sm_90", "-o", str(folder / name), str(source)]
@@ -156,7 +167,7 @@ def run_sample(sample: Path, limit_s: float = LIMIT_S) -> SampleResult:
         return SampleResult(sample.name, "skipped", reason=requirement)
     with tempfile.TemporaryDirectory() as built:
         folder = sample
-        if list_modules(sample):
+        if list_modules(sample) or list_copied_headers(sample):
             folder = Path(built, sample.name)
             folder.mkdir()
             _build_modules(sample, folder)

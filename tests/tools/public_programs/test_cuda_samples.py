@@ -37,6 +37,19 @@ def test_samples_with_other_requirements_are_skipped(tmp_path):
     assert found == {"elsewhere": "sources in another folder", "nested": "", **expected}
 
 
+@needs.cplusplus
+def test_headers_that_a_build_copies_for_nvrtc_are_beside_the_program(tmp_path):
+    write_sample(tmp_path, "0_Introduction", "copies", "int main() {}\n", "main.cpp")
+    sample = tmp_path / "Samples" / "0_Introduction" / "copies"
+    copying = "copy ${CUDA_INCLUDE_DIR}/cooperative_groups.h ${CMAKE_CURRENT_BINARY_DIR}"
+    (sample / "CMakeLists.txt").write_text(f"{copying}\n{copying}\ncopy ${{CUDA_INCLUDE_DIR}}/cccl/nv there\n")
+    assert cuda_samples.list_copied_headers(sample) == ["cooperative_groups.h"]
+    (sample / "main.cpp").write_text(
+        '#include <cstdio>\nint main() { puts(fopen("cooperative_groups.h", "r") ? "PASSED" : "FAILED"); }\n'
+    )
+    assert cuda_samples.run_sample(sample).outcome == "passes"
+
+
 @pytest.mark.parametrize(
     ("code", "output", "errors", "outcome", "findings", "reason"),
     [
