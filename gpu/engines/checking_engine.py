@@ -20,6 +20,7 @@ from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.checkers.trials import select_trial_findings
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.schedule import Chooser
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.observer import IssuedStep, Observer
 from gpu.simulator.simulated_module import SimulatedModule
@@ -69,6 +70,8 @@ class CheckingEngine(SimulatorEngine):
         The number of statements that the executor has issued for whole batches of blocks.
     extra_observers : tuple of Observer
         Additional observers of launches.
+    chooser : Chooser or None
+        Selects the next warp, instead of the schedule.
     max_rounds : int
         Loop-iteration limit of a launch.
     max_seconds : float
@@ -78,6 +81,7 @@ class CheckingEngine(SimulatorEngine):
     def __init__(self, *, checks: bool = True, on_print: Callable[[str, str], None] | None = None) -> None:
         super().__init__("lockstep")
         self.extra_observers: tuple[Observer, ...] = ()
+        self.chooser: Chooser | None = None
         self.max_rounds, self.max_seconds = MAXIMUM_ROUNDS, CPU_SECONDS
         self._on_print = on_print
         self._checks = checks
@@ -139,7 +143,7 @@ class CheckingEngine(SimulatorEngine):
                 on_progress=self.on_progress,
                 observers=(*checkers, coverage, *self.extra_observers),
                 on_print=self._on_print,
-                schedule=self.schedule,
+                schedule=self.chooser or self.schedule,
                 max_rounds=self.max_rounds,
                 max_seconds=self.max_seconds,
                 trial_observer=trial,

@@ -16,7 +16,7 @@ import numpy as np
 from gpu.base.errors import CompileError, Diagnostic, InputError, KernelError, LaunchError
 from gpu.base.paths import KERNELS
 from gpu.base.resource_limits import limit_resources
-from gpu.base.schedules import ROUND_ROBIN
+from gpu.base.schedules import ROUND_ROBIN, Schedule
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.lessons.expressions import Array, evaluate_number
 from gpu.lessons.lesson import Lesson, Task
@@ -27,11 +27,12 @@ from gpu.lessons.stage import Stage, find_wrong_elements
 from gpu.lessons.stage_arrays import FRACTIONS_KIND
 from gpu.lessons.task_texts import reference_solution
 from gpu.messages.judgments import RANDOM_KIND, CounterLimit, GradingCase, Judgment, WrongElement
-from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict, describe_mistakes
+from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict, describe_mistakes, format_lines
 from gpu.recording.recording import Recording
 from gpu.run.work_count import collect_run_counts
 from gpu.simulator.checkers.report import build_diagnostics
 from gpu.simulator.counting.counters import Counters
+from gpu.simulator.executor.schedule import LateChooser
 from gpu.simulator.executor.state.memory import POISON
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 from gpu.simulator.simulated_module import SimulatedModule
@@ -213,6 +214,8 @@ class _Grader:
         counters = Counters()
         engine.findings.clear()
         engine.schedule = case.schedule
+        shuffled = Schedule.parse(case.schedule)
+        engine.chooser = LateChooser(shuffled.seed) if shuffled.kind.name == "shuffle" else None
         counted = bool(self._task.limits) and case == GradingCase(case.n, seed=case.seed)
         engine.extra_observers = (counters,) if counted else ()
         self._runs += 1
@@ -233,7 +236,14 @@ class _Grader:
             wrong = self._find_wrong_element(after, expected) or self._find_changed_input(before, after)
         if engine.findings or wrong is not None or after is None:
             judgment = self._describe_failure(engine, wrong, case, ended=after is None)
-            return replace(judgment, input=self._stage.describe_input(before, case))
+            described = self._stage.describe_input(before, case)
+            loops = engine.chooser.long_waits.loops if engine.chooser and engine.chooser.long_waits else ()
+            if loops:
+                # A recording would not show the failure: it runs each iteration of a wait.
+                lines = format_lines(sorted({position.line for position in loops}))
+                described += f"; other threads take longer than the iterations that the wait in {lines} counts"
+                judgment = replace(judgment, case=None)
+            return replace(judgment, input=described)
         if counted:
             self._record_limits(counters, engine.build_simulated_module(self._stage.file), case.n)
         return None

@@ -591,12 +591,13 @@ class SimulatedKernel:
                 orders.append((ExecutionOrder(RoundRobinChooser()), (_RESIDENT_LANES[WARP],)))
             if order.lanes_per_part > 1:
                 orders.append((ExecutionOrder(RoundRobinChooser(), lanes_per_part=1), (_RESIDENT_LANES[1],)))
-            fairness = 0
+            # Long waits need a monitor, which only an order has that can fail.
+            fairness, least = 0, 0 if order.chooser is not None and order.chooser.long_waits else self._fairness
             for tried, limits in orders:
                 tried_blocks = 0
                 for limit in (planned * lanes, *limits):
                     blocks = min(remaining, max(planned, min(limit // lanes, resident)))
-                    is_fair = fairness >= self._fairness and not (self._needs_lanes and tried.lanes_per_part > 1)
+                    is_fair = fairness >= least and not (self._needs_lanes and tried.lanes_per_part > 1)
                     if blocks > tried_blocks and is_fair:
                         yield _Attempt(tried, blocks, fairness, can_fail=True)
                     tried_blocks, fairness = max(blocks, tried_blocks), fairness + 1
@@ -644,7 +645,9 @@ class SimulatedKernel:
         """Return the number of lanes per batch. Blocks that wait for earlier blocks run one per batch."""
         if order.chooser is not None:
             return order.batch_lanes
-        return 1 if self._has_wait_loops or self._syncs_in_branches else BATCH_LANES
+        # With cached values, a batch does not start again in a fairer order.
+        waits = self._has_wait_loops or (order.register_seed is not None and self._may_wait)
+        return 1 if waits or self._syncs_in_branches else BATCH_LANES
 
     def check_launch(
         self,

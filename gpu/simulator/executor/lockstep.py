@@ -324,7 +324,7 @@ class LockstepCompiler:
                     advance(frame, live)
                 frame.batch.rounds += 1
                 if frame.batch.monitor is not None and may_wait():
-                    _watch_progress(frame.batch, frame.batch.monitor, live, count, position)
+                    _watch_progress(frame, frame.batch.monitor, live, count, statement)
                     count = live.count if live is not None else 0
                 iterations += 1
                 if iterations >= MAX_REPETITIONS and live is not None and _runs_alone(frame.batch) and is_repetition():
@@ -450,9 +450,10 @@ def _continue(frame: CallFrame, mask: LaneMask) -> None:
 
 
 def _watch_progress(
-    batch: RunningBatch, monitor: ProgressMonitor, live: LaneMask | None, count: int, position: SourcePosition
+    frame: CallFrame, monitor: ProgressMonitor, live: LaneMask | None, count: int, loop: ir.Loop
 ) -> None:
     """Count an iteration of a loop in which lanes may wait; `count` lanes began it, and `live` continue."""
+    batch, position = frame.batch, loop.position
     if live is None or live.count < count:
         monitor.leave_loop()
         return
@@ -462,7 +463,7 @@ def _watch_progress(
         error.position, error.lane = position, int(live.lanes[0])
         raise
     if is_waiting and batch.scheduler is not None:
-        batch.scheduler.wait_in_loop(position)
+        batch.scheduler.wait_in_loop(loop, frame.values, live)
 
 
 def _runs_alone(batch: RunningBatch) -> bool:

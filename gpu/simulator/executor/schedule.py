@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -23,8 +24,10 @@ from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.base.schedules import Schedule
 from gpu.base.warp import WARP
+from gpu.simulator import ir
 from gpu.simulator.executor.barriers import build_barrier_error, check_barrier
 from gpu.simulator.executor.state.batch import Array
+from gpu.simulator.executor.state.batches import find_compared_constants, only_counts_iterations
 from gpu.simulator.executor.state.memory import LocalMemory
 from gpu.simulator.executor.state.observer import IssuedStep, WarpSync
 from gpu.simulator.executor.state.running_batch import RunningBatch, WarpOperation
@@ -35,6 +38,12 @@ _MAX_CHOICES = 1000
 _CHOICES_PER_WAITER = 4
 """The choices without parts that wait in loops, for each of them: about what one iteration of all of them takes."""
 
+_ALONE_STATEMENTS = 100
+"""Statements that a part executes alone after it began to wait: the iterations below, and some after the loop."""
+
+_COMPARED_ITERATIONS = 4
+"""Iterations of a waiting loop that must change the same variable by the same amount."""
+
 # Lanes per batch, by lanes per part: the time per statement of a part is proportional to the lanes of the batch.
 _INTERLEAVED_LANES = {WARP: 1 << 11, 1: 1 << 8}
 
@@ -42,8 +51,81 @@ _INTERLEAVED_LANES = {WARP: 1 << 11, 1: 1 << 8}
 _STAY_PROBABILITIES = (0.0, 0.5, 0.9)
 
 
+class LongWaits:
+    """Makes each wait longer than any number of iterations that a loop counts.
+
+    A part that waits executes some statements alone, once in each loop. If the iterations change only one integer, by a
+    constant amount, and it affects no access, the integer gets the value that it would have many iterations later.
+    """
+
+    def __init__(self) -> None:
+        self.loops: set[SourcePosition] = set()
+        """The loops that were prolonged."""
+        self._waited: set[tuple[Hashable, SourcePosition]] = set()
+        self._remaining_statements = 0
+        self._snapshots: list[list[Any]] = []
+
+    def begin_batch(self) -> None:
+        """Forget the waits of another batch."""
+        self._waited.clear()
+        self.release()
+
+    def release(self) -> None:
+        """Let other parts run again."""
+        self._remaining_statements = 0
+        self._snapshots.clear()
+
+    def keeps_running(self) -> bool:
+        """Count a statement of the running part; return whether the part continues to run alone."""
+        self._remaining_statements -= 1
+        return self._remaining_statements > 0
+
+    def prolong(self, part: Hashable, loop: ir.Loop, variables: list[Any], mask: LaneMask) -> bool:
+        """Note an iteration in which a part waited, and advance the variable that counts them, if there is one.
+
+        Parameters
+        ----------
+        part : hashable
+            The running part.
+        loop : ir.Loop
+        variables : list
+            The variables of the loop's function; changed in place.
+        mask : LaneMask
+            The lanes in the loop.
+
+        Returns
+        -------
+        bool
+            Whether the part continues to run alone.
+        """
+        if self._remaining_statements <= 0:
+            if (part, loop.position) in self._waited:
+                return False
+            self._waited.add((part, loop.position))
+            self._remaining_statements = _ALONE_STATEMENTS
+        self._snapshots.append(list(variables))
+        if len(self._snapshots) > _COMPARED_ITERATIONS:
+            slot = _find_counter(self._snapshots[-_COMPARED_ITERATIONS - 1 :], mask)
+            if slot is not None and only_counts_iterations(loop, slot):
+                self.loops.add(loop.position)
+                before, value = (snapshot[slot] for snapshot in self._snapshots[-2:])
+                first, last = (int(_get_lane(each, mask)) for each in (before, value))
+                advanced = _advance(first, last, np.asarray(value).dtype, find_compared_constants(loop, slot))
+                variables[slot] = np.where(mask.bits, np.asarray(advanced, np.asarray(value).dtype), value)
+                self._snapshots.clear()
+        return True
+
+
 class Chooser:
-    """Selects the part that runs next."""
+    """Selects the part that runs next.
+
+    Attributes
+    ----------
+    long_waits : LongWaits or None
+        Prolongs the waits of parts in loops; None if a wait ends as soon as the memory changes that it waits for.
+    """
+
+    long_waits: LongWaits | None = None
 
     def keeps_running(self) -> bool:
         """Return whether the running part continues without a call of `choose`."""
@@ -84,6 +166,17 @@ class DriftingChooser(ShuffledChooser):
 
     def keeps_running(self) -> bool:
         return self._generator.random() < self._stay_probability
+
+
+class LateChooser(ShuffledChooser):
+    """Selects parts at random, and lets each wait in a loop last longer than any number of iterations."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.long_waits: LongWaits = LongWaits()
+
+    def keeps_running(self) -> bool:
+        return self.long_waits.keeps_running()
 
 
 @dataclass(frozen=True)
@@ -220,6 +313,8 @@ class WarpScheduler:
         self._local_memories: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
         self._blocked_parts: list[tuple[_WarpPart, Callable[[], bool], Callable[[], LaunchError]]] = []
         self._recheck = False
+        if chooser.long_waits is not None:
+            chooser.long_waits.begin_batch()
         self._pending_syncs: dict[tuple[int, str, int], _PendingSync] = {}
         self._running_lanes = batch.geometry.thread_mask.bits.copy()
         blocks = [_Block() for _ in range(batch.geometry.blocks)]
@@ -275,11 +370,13 @@ class WarpScheduler:
             return
         self._wait(part, position, self._phase_waiters)
 
-    def wait_in_loop(self, position: SourcePosition) -> None:
-        part = self._current
+    def wait_in_loop(self, loop: ir.Loop, variables: list[Any], mask: LaneMask) -> None:
+        part, long_waits = self._current, self._chooser.long_waits
+        if part is not None and long_waits is not None and long_waits.prolong(part.number, loop, variables, mask):
+            return
         if part is None or (len(self._ready) < 2 and not self._loop_waiters):
             return
-        self._wait(part, position, self._loop_waiters)
+        self._wait(part, loop.position, self._loop_waiters)
 
     def recheck_phases(self) -> None:
         self._ready += self._phase_waiters
@@ -426,6 +523,8 @@ class WarpScheduler:
         batch = self._batch
         if self._current is not None:
             self._current.rounds = batch.rounds
+        if self._chooser.long_waits is not None:
+            self._chooser.long_waits.release()
         self._current, batch.rounds = part, part.rounds
         if batch.monitor is not None:
             batch.monitor.part = part.number
@@ -472,3 +571,45 @@ class WarpScheduler:
             kind="barrier",
             thread=thread,
         )
+
+
+def _find_counter(snapshots: list[list[Any]], mask: LaneMask) -> int | None:
+    """Return the slot of the only variable that changed, if it is an integer and changed by a constant amount."""
+    changed = set()
+    for before, after in pairwise(snapshots):
+        for slot, (old, new) in enumerate(zip(before, after, strict=True)):
+            if old is not new and not (_is_number(old) and _is_number(new) and _is_equal(old, new, mask)):
+                changed.add(slot)
+    if len(changed) != 1:
+        return None
+    (slot,) = changed
+    values = [snapshot[slot] for snapshot in snapshots]
+    if not all(_is_number(value) and value.dtype.kind in "iu" for value in values):
+        return None
+    lanes = [np.broadcast_to(value, mask.bits.shape)[mask.lanes].astype(np.int64) for value in values]
+    steps = np.diff(np.array(lanes), axis=0)
+    same = (steps == steps[0, 0]).all() and all((each == each[0]).all() for each in lanes)
+    return slot if same and steps[0, 0] else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, np.generic | np.ndarray)
+
+
+def _is_equal(old: Any, new: Any, mask: LaneMask) -> bool:
+    return bool(np.all(np.broadcast_to(old == new, mask.bits.shape)[mask.lanes]))
+
+
+def _get_lane(value: Any, mask: LaneMask) -> Any:
+    return np.broadcast_to(value, mask.bits.shape)[mask.lanes[0]]
+
+
+def _advance(before: int, value: int, dtype: np.dtype[Any], compared: set[int]) -> int:
+    """Return a later value of a counter: just before one with which it is compared, or near the end of its range."""
+    step = value - before
+    steps = [(other - value) // step for other in compared]
+    near = min((count for count in steps if count > _COMPARED_ITERATIONS), default=0)
+    if near:
+        return value + (near - 2) * step
+    border = np.iinfo(dtype).max // 2 * (1 if step > 0 else -1)
+    return value + max((border - value) // step, 0) * step

@@ -65,6 +65,12 @@ WRONG: list[tuple[str, str | Edits]] = [
     (CHAIN, PASS_ON.format(after=FENCE, between="")),
     (CHAIN, PASS_ON.format(after="__threadfence_block();", between="__threadfence_block();")),
     (CHAIN, PASS_ON.format(after=FENCE, between=FENCE).replace("= 1;", "= own;")),
+    (
+        CHAIN,
+        PASS_ON.format(after=FENCE, between=FENCE)
+        .replace("while (", "for (int k = 0; k < 1 << 20 && ")
+        .replace(") {}", "; ++k) {}"),
+    ),
     (SIZE, (("s[128]", "s[127]"),)),
     (SIZE, (("__syncthreads()", "__syncwarp()"),)),
     (SIZE, (("blockDim.x - 1 - t", "127 - t"),)),
@@ -106,6 +112,8 @@ RIGHT: list[tuple[str, str | Edits]] = [
     (CHAIN, PASS_ON.format(after="__threadfence_system();", between=FENCE)),
     (CHAIN, PASS_ON.format(after=FENCE, between=FENCE).replace("(flags[part - 1] == 0)", "(flags[part - 1] != 1)")),
     (CHAIN, PASS_ON.format(after=FENCE, between=FENCE).replace("{}", "__nanosleep(20);")),
+    (CHAIN, PASS_ON.format(after=FENCE, between=FENCE).replace("{}", "{ __nanosleep(ns); if (ns < 256) ns *= 2; }")
+     .replace("int before", "int ns = 8, before")),
     (CHAIN, ("sums[part] = own; if (part) { while (!atomicAdd((int *)&flags[part - 1], 0)) {} __threadfence();"
             "sums[part] += sums[part - 1]; } __threadfence(); atomicExch((int *)&flags[part], 1);")),
     (SIZE, (("s[128]", "s[1024]"),)),

@@ -311,7 +311,42 @@ def reads_strongly(loop: ir.Loop) -> bool:
     )
 
 
-def _has_strong_read(statement: ir.Statement) -> bool:
+def only_counts_iterations(loop: ir.Loop, slot: int) -> bool:
+    """Return whether a loop waits for memory to change, and its variable `slot` affects no accesses and no calls."""
+    flags = {
+        node.slot if isinstance(node, ir.Declare) else node.place.slot
+        for node in walk(loop)
+        if (isinstance(node, ir.Declare) or (isinstance(node, ir.Assign) and isinstance(node.place, ir.Local)))
+        and _has_strong_read(node.value)
+    }
+    conditions = [loop.condition, *(node.condition for node in walk(loop.body) if isinstance(node, ir.If))]
+    tests_memory = any(
+        _has_strong_read(condition)
+        or any(isinstance(node, ir.Local) and node.slot in flags for node in walk(condition))
+        for condition in conditions
+    )
+    return tests_memory and not any(
+        isinstance(node, ir.Element | ir.Offset | ir.Atomic | ir.Call | ir.IndirectCall) and _reads_slot(node, slot)
+        for node in walk(loop)
+    )
+
+
+def find_compared_constants(loop: ir.Loop, slot: int) -> set[int]:
+    """Return 0 and the constants that a loop compares for equality with expressions of its variable `slot`."""
+    sides = [
+        (node.left, node.right)
+        for node in walk(loop)
+        if isinstance(node, ir.Binary) and node.op in ("==", "!=") and _reads_slot(node, slot)
+    ]
+    constants = (node.value for pair in sides for side in pair for node in walk(side) if isinstance(node, ir.Const))
+    return {0, *(int(value) for value in constants if value.dtype.kind in "iu")}
+
+
+def _reads_slot(expression: object, slot: int) -> bool:
+    return any(isinstance(node, ir.Local) and node.slot == slot for node in walk(expression))
+
+
+def _has_strong_read(statement: object) -> bool:
     return any(map(_is_strong_read, walk(statement)))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
+from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import BlockBatch, Geometry
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.faults import BatchFaults
@@ -15,7 +16,6 @@ from gpu.simulator.executor.state.observer import IssuedStep, Observer
 from gpu.simulator.executor.state.printf import PrintBuffer
 from gpu.simulator.executor.state.registers import Registers, StoreBuffer
 from gpu.simulator.executor.state.time_limit import NO_TIME_LIMIT
-from gpu.simulator.ir import AsyncKind
 
 
 class WarpOperation:
@@ -56,8 +56,17 @@ class Scheduler(Protocol):
     def recheck_phases(self) -> None:
         """Let the parts that wait for phases test them again, because an mbarrier has changed."""
 
-    def wait_in_loop(self, position: SourcePosition) -> None:
-        """Switch to other parts for a while: the running part probably waits in a loop for what they write."""
+    def wait_in_loop(self, loop: ir.Loop, variables: list[Any], mask: LaneMask) -> None:
+        """Switch to other parts for a while: the running part probably waits in a loop for what they write.
+
+        Parameters
+        ----------
+        loop : ir.Loop
+        variables : list
+            The variables of the loop's function, which a schedule may change.
+        mask : LaneMask
+            The lanes in the loop.
+        """
 
     def yield_before_write(self) -> None:
         """Switch to other lanes between the reads and the writes of a statement."""
@@ -262,7 +271,7 @@ class RunningBatch(BlockBatch):
         # None in lockstep schedules.
         self.scheduler: Scheduler | None = None
         # Asynchronous copies by kind; kinds that were never used are absent.
-        self.async_copies: dict[AsyncKind, Copies] = {}
+        self.async_copies: dict[ir.AsyncKind, Copies] = {}
         # The mbarriers; None until the first use.
         self.mbarriers: Any = None
         # The named barriers; None until the first use.

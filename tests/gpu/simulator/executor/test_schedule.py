@@ -17,6 +17,7 @@ from gpu.recording.trace import Trace
 from gpu.run.pattern_run import run_pattern
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.schedule import LateChooser
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.observer import IssuedStep, Observer
 from gpu.simulator.simulated_module import SimulatedModule
@@ -452,6 +453,43 @@ class StepCounter(Observer):
             self.first += 1
         else:
             self.others += 1
+
+
+FLAG = "*(volatile int *)flag"
+
+
+@pytest.mark.parametrize(
+    ("wait", "ends"),
+    [
+        (f"for (int k = 0; k < 1000000 && {FLAG} == 0; ++k) {{}}", True),
+        (f"unsigned tries = 100000; while ({FLAG} == 0 && tries--) {{}}", True),
+        (f"int k = 0; while ({FLAG} == 0) {{ if (++k == 30000) break; }}", True),
+        (f"for (long long k = 0; k < 1LL << 40; k += 2) {{ int is_set = {FLAG}; if (is_set) break; }}", True),
+        ("for (int k = 0; k < 500; ++k) if (atomicAdd(flag, 0)) break;", True),
+        (f"while ({FLAG} == 0) {{}}", False),
+        (f"int k = 0; while ({FLAG} == 0) ++k;", False),
+        ("unsigned ns = 8; while (atomicAdd(flag, 0) == 0) { __nanosleep(ns); if (ns < 256) ns *= 2; }", False),
+        # Not a wait: each iteration reads another element, or another lane acts in each.
+        (f"int sum = 0; for (int k = 0; k < 40; ++k) sum += (&{FLAG})[k]; while (!sum && !{FLAG}) {{}}", False),
+        (f"for (int k = 0; k < 40; ++k) if (k > 29 && k < 31) atomicAdd(&out[1], 1); while ({FLAG} == 0) {{}}", False),
+    ],
+)
+def test_a_wait_may_be_longer_than_any_number_of_iterations(wait: str, ends: bool) -> None:
+    source = f"""__global__ void f(int *flag, int *out) {{
+        if (threadIdx.x == 0) {{
+            for (int i = 0; i < 60; ++i) out[2 + i] = i;
+            atomicExch(flag, 1);
+        }} else if (threadIdx.x == 32) {{
+            {wait}
+            out[0] = {FLAG};
+        }}
+    }}"""
+    out = np.zeros(62, np.int32)
+    module, chooser = build(source), LateChooser(1)
+    arguments = [np.zeros(40, np.int32).view(np.uint8), out.view(np.uint8)]
+    module.kernel("f").launch((1, 1, 1), (64, 1, 1), arguments, schedule=chooser)
+    assert out[0] == (not ends)
+    assert out[1] == ("out[1]" in wait)
 
 
 @pytest.mark.parametrize("schedule", ["shuffle:1", "shuffle:2"])
