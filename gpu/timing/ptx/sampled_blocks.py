@@ -28,6 +28,8 @@ Value = Any
 
 _NO_SECTORS = np.zeros(0, np.int64)
 _SECTOR = 32
+_MAX_CACHED_WAVEFRONTS = 1024
+"""Limit on the accesses to shared memory whose wavefronts are cached."""
 
 SPECIAL_REGISTERS = (
     "tid", "ntid", "ctaid", "nctaid", "laneid", "warpid", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge",
@@ -121,6 +123,7 @@ class SampledBlocks:
         self._lane_numbers = np.arange(self.lanes, dtype=np.int64)
         self._specials: dict[str, Value] = {}
         self._masks: dict[SampleLanes, traffic.Warps] = {}
+        self._wavefronts: dict[tuple[bytes, int, bool, bytes], traffic.Wavefronts] = {}
 
     def _group_warps(self, mask: SampleLanes) -> traffic.Warps:
         if mask not in self._masks:
@@ -129,7 +132,15 @@ class SampledBlocks:
 
     def _count_wavefronts(self, places: Array, size: int, mask: SampleLanes, *, reads: bool) -> traffic.Wavefronts:
         """Return the wavefronts of each warp's access to shared memory."""
-        return traffic.count_shared_wavefronts(self._group_warps(mask), places // size, size, reads=reads)
+        # Loops repeat accesses, and counting takes longer than comparing.
+        key = mask.bits.tobytes(), size, reads, places.tobytes()
+        if key not in self._wavefronts:
+            if len(self._wavefronts) == _MAX_CACHED_WAVEFRONTS:
+                self._wavefronts.clear()
+            self._wavefronts[key] = traffic.count_shared_wavefronts(
+                self._group_warps(mask), places // size, size, reads=reads
+            )
+        return self._wavefronts[key]
 
     def covers_running_lanes(self, mask: SampleLanes) -> bool:
         """Return whether a mask contains all lanes that are still running."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpu.base.errors import KernelError
+from gpu.simulator.counting import traffic
 from gpu.timing.caches import iterate_visits
 from gpu.timing.ptx.assembler import assemble_kernel
 from gpu.timing.ptx.machine import PtxMachine
@@ -196,6 +197,21 @@ def test_passes_over_shared_memory_are_those_of_the_busiest_bank(stride, passes)
     path, _ = run(body, np.zeros(1, np.int32), block=32)
     (request,) = (request for visit, _ in iterate_visits(path.steps) for request in visit.requests)
     assert request.passes.tolist() == [passes]
+
+
+def test_wavefronts_of_equal_accesses_are_counted_once(monkeypatch) -> None:
+    counted = []
+    original = traffic.count_shared_wavefronts
+    monkeypatch.setattr(
+        traffic, "count_shared_wavefronts", lambda *args, **options: counted.append(1) or original(*args, **options)
+    )
+    strides = [4, 8, 128] * 5
+    accesses = "\n".join(f"mad.lo.s32 %r3, %r1, {stride}, %r2; st.shared.u32 [%r3], %r1;" for stride in strides)
+    body = f".shared .align 4 .b8 words[16384]; mov.u32 %r1, %tid.x; mov.u32 %r2, words;\n{accesses}\nret;"
+    path, _ = run(body, np.zeros(1, np.int32), block=32)
+    requests = [request for visit, _ in iterate_visits(path.steps) for request in visit.requests]
+    assert [request.passes.tolist() for request in requests] == [[1], [2], [32]] * 5
+    assert len(counted) == 3
 
 
 def test_neighboring_words_of_shared_memory_are_loaded_together() -> None:
