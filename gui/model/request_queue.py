@@ -189,6 +189,10 @@ class RequestQueue(QObject):
         The engine's process is killed, and a new one is started.
         """
         self._queued = {channel: job for channel, job in self._queued.items() if job.priority < 0}
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Stop the running request at once, as `stop` does; waiting requests run in the new process."""
         if self._host is not None and self._running is not None:
             self._is_ready &= self._is_cluster  # which stops a run without a restart
             self._host.cancel()

@@ -49,6 +49,9 @@ class TimeModeler(QObject):
         self._selected_gpu = gpu
         self._local_gpu = ""
         self._cache: OrderedDict[Hashable, ModeledTime | Failure] = OrderedDict()
+        self._obsolete_channel = ""
+        """The channel of the running request, if nothing needs its result."""
+        self._obsolete_timer = create_single_shot_timer(0, self._interrupt_obsolete_request, self)
 
     @property
     def gpu(self) -> str:
@@ -109,24 +112,36 @@ class TimeModeler(QObject):
             return
 
         def on_result(model: ModeledTime | Failure) -> None:
+            if channel == self._obsolete_channel:
+                self._obsolete_channel = ""
             if isinstance(model, ModeledTime) or model.kind in ("input", "compile", "launch"):
                 self._cache[_compute_key(request)] = model
                 if len(self._cache) > _MAX_CACHED:
                     self._cache.popitem(last=False)
             on_model(model)
 
-        if self._jobs.age(channel) > _STALE_S:
-            self._jobs.stop()
+        self.cancel_request(channel)
         self.jobs.post(channel, request, on_result, priority=priority)
 
     def cancel_request(self, channel: str) -> None:
-        """Drop the waiting request of a channel, and stop a running one that has taken long."""
+        """Drop the waiting request of a channel; a running one may take two seconds, as a restart takes one."""
         self._jobs.drop(channel)
-        if self._jobs.age(channel) > _STALE_S:
-            self._jobs.stop()
+        if self._jobs.has_request(channel):
+            self._obsolete_channel = channel
+            self._interrupt_obsolete_request()
+
+    def _interrupt_obsolete_request(self) -> None:
+        if not self._obsolete_channel:
+            return
+        remaining_s = _STALE_S - self._jobs.age(self._obsolete_channel)
+        if remaining_s < 0:
+            self._jobs.interrupt()
+        else:
+            self._obsolete_timer.start(round(remaining_s * 1000) + 1)
 
     def close(self) -> None:
         """End the process."""
+        self._obsolete_timer.stop()
         self._jobs.close()
 
 

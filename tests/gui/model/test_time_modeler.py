@@ -126,6 +126,24 @@ def test_what_was_stopped_is_asked_again(qtbot, host, modeling, modeling_probe) 
     qtbot.waitUntil(lambda: len(host.requests) == 2)
 
 
+@pytest.mark.parametrize("ends_in_time", [False, True])
+def test_an_obsolete_request_delays_others_only_briefly(qtbot, monkeypatch, host, modeling, ends_in_time) -> None:
+    qtbot.waitUntil(lambda: modeling.jobs.device is not None)
+    results = []
+    slow, quick = (ModelPattern("sort", name, "h200", {"n": 8}) for name in ("odd-even", "bitonic"))
+    modeling.request_model("slow", slow, lambda model: None)
+    modeling.request_model("quick", quick, results.append)
+    assert host.requests == [slow]
+    monkeypatch.setattr(subject, "_STALE_S", 0.05)
+    modeling.cancel_request("slow")
+    if ends_in_time:
+        answer(host)
+    qtbot.waitUntil(lambda: host.requests == [slow, quick])
+    found = answer(host)
+    qtbot.waitUntil(lambda: results == [found])
+    assert host.cancels == (0 if ends_in_time else 1)
+
+
 def test_nothing_seen_is_nothing_modeled(qtbot, host, modeling_probe) -> None:
     modeling_probe.request = None
     modeling_probe.completed.update_model()
