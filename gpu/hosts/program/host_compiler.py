@@ -129,6 +129,7 @@ def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -
             *openmp,
             "-lm",
             "-lpthread",
+            "-ldl",
         ]
     )
     disk.write_entry(entry, key, target.read_bytes())

@@ -372,8 +372,9 @@ static inline cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attr
     return ::lockstep_host::ask_of_kernel("set_kernel_attribute", (const void *)kernel, attribute, value);
 }
 template <typename T>
-static inline cudaError_t cudaFuncSetCacheConfig(T *, cudaFuncCache cache) {
-    return ::lockstep_host::ask_if((unsigned)cache <= cudaFuncCachePreferEqual, "nothing");
+static inline cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFuncCache cache) {
+    if ((unsigned)cache > cudaFuncCachePreferEqual) return ::lockstep_host::ask("invalid_value");
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 0);
 }
 template <typename T>
 static inline cudaError_t cudaFuncSetSharedMemConfig(T *kernel, cudaSharedMemConfig) {

@@ -1,6 +1,17 @@
 // Calls from host code to the simulator, through one function whose address is in an environment variable.
 #pragma once
 
+#include <dlfcn.h>
+
+// Sixteen no-operations before a kernel's host function distinguish it from other functions. Older versions of g++
+// cannot link them where two files instantiate the same template.
+#if defined(__ELF__) && (defined(__x86_64__) || defined(__aarch64__)) && (defined(__clang__) || __GNUC__ >= 11)
+#define LOCKSTEP_KERNEL_PREFIX 16
+#ifndef __global__
+#define __global__ __global__ __attribute__((patchable_function_entry(16, 16)))
+#endif
+#endif
+
 namespace lockstep_host {
 
 using Entry = long long (*)(const char *, const long long *, int);
@@ -63,10 +74,27 @@ inline void pack(int unit, int line, int template_parameters, const char *kernel
     (add((const void *)__builtin_addressof(arguments), sizeof(A), alignof(A)), ...);
 }
 
+// Return whether an address is that of a kernel's host function.
+inline bool is_kernel(const void *address) {
+    if (!address) return false;
+#ifdef LOCKSTEP_KERNEL_PREFIX
+    Dl_info own = {}, found = {};
+    if (!dladdr((const void *)&add, &own) || !dladdr(address, &found) || own.dli_fbase != found.dli_fbase) return false;
+#ifdef __x86_64__
+    const unsigned char prefix = 0x90;
+#else
+    const unsigned prefix = 0xd503201f;
+#endif
+    for (int i = 1; i <= LOCKSTEP_KERNEL_PREFIX; i++)
+        if (memcmp((const char *)address - i * sizeof prefix, &prefix, sizeof prefix)) return false;
+#endif
+    return true;
+}
+
 // Identify a kernel by calling its host function, which does not access its arguments then.
 inline void identify(const void *kernel) {
     packed.kernel = nullptr;
-    if (!kernel) return;
+    if (!is_kernel(kernel)) return;
     packed.only_identify = true;
     ((void (*)())kernel)();
     packed.only_identify = false;

@@ -130,6 +130,15 @@ CALLS = {
     "cudaMemcpyPeer(memory, 7, memory, 0, 8)": DEVICE,
     "cudaLaunchKernel((const void *)nullptr, 1, 1, nullptr, 0, 0)": FUNCTION,
     "cudaFuncGetAttributes(&function, (const void *)nullptr)": FUNCTION,
+    "cudaLaunchKernel((const void *)host_only, 1, 1, nullptr, 0, 0)": FUNCTION,
+    "cudaLaunchKernel((const void *)&number, 1, 1, nullptr, 0, 0)": FUNCTION,
+    "cudaLaunchKernel((const void *)getenv, 1, 1, nullptr, 0, 0)": FUNCTION,
+    "cudaLaunchKernel((const void *)8, 1, 1, nullptr, 0, 0)": FUNCTION,
+    "cudaLaunchCooperativeKernel((const void *)host_only, 1, 1, nullptr, 0, 0)": FUNCTION,
+    "cudaFuncGetAttributes(&function, host_only)": FUNCTION,
+    "cudaFuncSetAttribute(host_only, cudaFuncAttributePreferredSharedMemoryCarveout, 1)": FUNCTION,
+    "cudaFuncSetCacheConfig(host_only, cudaFuncCachePreferL1)": FUNCTION,
+    "cudaOccupancyMaxActiveBlocksPerMultiprocessor(&number, host_only, 32, 0)": FUNCTION,
     "cudaSetDeviceFlags(0xffff)": INVALID,
     "cudaDeviceSetCacheConfig((cudaFuncCache)99)": INVALID,
     "cudaMemPrefetchAsync(here, 8, place, 0)": INVALID,
@@ -137,6 +146,7 @@ CALLS = {
     "cudaMemAdvise(here, 8, cudaMemAdviseSetReadMostly, place)": INVALID,
     "cudaMemAdvise(first_managed, 8, (cudaMemoryAdvise)77, place)": INVALID,
 }
+HOST_ONLY = "void host_only() { abort(); }\n"
 ACCEPTED = (
     "cudaMemset(nullptr, 0, 0)",
     "cudaMemGetInfo(&pitch, nullptr)",
@@ -158,7 +168,9 @@ def test_a_call_that_cuda_refuses_returns_its_error(program):
     expected = CALLS | dict.fromkeys(ACCEPTED, "cudaSuccess")
     calls = "".join(CALL % numbered for numbered in enumerate(expected))
     main = "".join(f"    call_{number}();\n" for number in range(len(expected)))
-    ended = program(f"__global__ void nothing() {{}}\n__device__ int variable;\n{calls}int main() {{\n{main}}}\n")
+    ended = program(
+        f"__global__ void nothing() {{}}\n{HOST_ONLY}__device__ int variable;\n{calls}int main() {{\n{main}}}\n"
+    )
     assert ended.code == 0, ended.stderr
     assert dict(zip(expected, ended.stdout.splitlines(), strict=True)) == {
         call: f"{error} {error}" for call, error in expected.items()
