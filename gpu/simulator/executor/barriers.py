@@ -63,31 +63,87 @@ def pass_barrier(
     return mask, votes
 
 
+class ScheduledGridBarrier:
+    """The grid's barrier, which warps or lanes reach one at a time. Threads that have returned are not waited for."""
+
+    def __init__(self, batch: RunningBatch) -> None:
+        self._batch = batch
+        self._completed = 0
+        self._arrived_lanes = np.zeros(batch.geometry.lanes, bool)
+        self._exited_lanes = ~batch.geometry.thread_mask.bits
+
+    def wait(self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
+        """Wait until all lanes that have not returned have arrived; those of `exited` have returned.
+
+        Raises
+        ------
+        LaunchError
+            Some lanes never arrive.
+        """
+        batch, number = self._batch, self._completed + 1
+        scheduler = batch.scheduler
+        assert scheduler is not None
+        self._arrived_lanes |= mask.bits
+        if exited is not None:
+            self._exited_lanes |= exited.bits
+
+        def is_complete() -> bool:
+            if self._completed < number and not self._find_missing().any():
+                self._complete(position)
+            return self._completed >= number
+
+        scheduler.wait_until(
+            is_complete,
+            lambda: _build_grid_barrier_error(batch, int(np.argmax(self._find_missing())), position),
+        )
+
+    def _complete(self, position: SourcePosition) -> None:
+        batch, arrived = self._batch, LaneMask(self._arrived_lanes)
+        self._completed += 1
+        self._arrived_lanes = np.zeros(batch.geometry.lanes, bool)
+        assert batch.scheduler is not None
+        batch.scheduler.recheck_conditions()
+        if batch.observer is not None:
+            batch.observer.barrier(batch, position, arrived)
+            batch.observer.launch_resumes(batch)
+
+    def _find_missing(self) -> Array:
+        """Return a bool mask of the lanes that have yet to arrive, or have reached the end of the kernel instead."""
+        assert self._batch.scheduler is not None
+        returned = self._batch.scheduler.returned_mask
+        missing: Array = ~self._arrived_lanes & ~self._exited_lanes
+        return missing if returned is None else missing & ~returned.bits
+
+
 def pass_grid_barrier(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> None:
     """Pass the grid barrier, which all threads that have not exited must reach. The grid is one batch."""
-    batch = frame.batch
-    if batch.scheduler is not None:
-        raise LaunchError(
-            f"{position}: a grid barrier runs only in the schedules round-robin and cached.",
-            position=position,
-        )
-    due = batch.geometry.thread_mask.without((frame.kernel or frame).returned_mask)
-    missing = due.without(mask) if due is not None else None
-    if missing is not None:
-        thread = batch.describe(int(missing.lanes[0]))
-        raise LaunchError(
-            f"{position}: Barrier error detected. Divergent thread(s) in grid: "
-            f"{thread} does not reach the grid barrier.",
-            position=position,
-            advice="Move the barrier out of the branch, so that every thread of the grid reaches it.",
-            kind="barrier",
-            thread=thread,
-        )
+    batch, exited = frame.batch, (frame.kernel or frame).returned_mask
     if batch.registers is not None:
         batch.registers.flush_lanes(mask)
+    if batch.scheduler is not None:
+        if batch.grid_barrier is None:
+            batch.grid_barrier = ScheduledGridBarrier(batch)
+        barrier: ScheduledGridBarrier = batch.grid_barrier
+        barrier.wait(exited, mask, position)
+        return
+    due = batch.geometry.thread_mask.without(exited)
+    missing = due.without(mask) if due is not None else None
+    if missing is not None:
+        raise _build_grid_barrier_error(batch, int(missing.lanes[0]), position)
     if batch.observer is not None:
         batch.observer.barrier(batch, position, mask)
         batch.observer.launch_resumes(batch)
+
+
+def _build_grid_barrier_error(batch: BlockBatch, lane: int, position: SourcePosition) -> LaunchError:
+    thread = batch.describe(lane)
+    return LaunchError(
+        f"{position}: Barrier error detected. Divergent thread(s) in grid: {thread} does not reach the grid barrier.",
+        position=position,
+        advice="Move the barrier out of the branch, so that every thread of the grid reaches it.",
+        kind="barrier",
+        thread=thread,
+    )
 
 
 def check_barrier(batch: BlockBatch, expected_lanes: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:

@@ -334,6 +334,8 @@ class SimulatedKernel:
         if self._has_phases and order.chooser is None:
             # Warps that wait at an mbarrier need the other warps of the block to continue.
             order = ExecutionOrder(RoundRobinChooser())
+        if self._syncs_grid and order.chooser is not None:
+            self._check_scheduled_grid(count * launch.geometry(1).lanes, order)
         lanes, selected = self._batch_lanes(order), range(count) if blocks is None else blocks
         cluster = self._function.cluster or (1, 1, 1)
         batches = (
@@ -357,6 +359,17 @@ class SimulatedKernel:
         if not depth:
             tree.time_limit.begin_children()
         tree.run_in_order(children, depth + 1)
+
+    def _check_scheduled_grid(self, lanes: int, order: ExecutionOrder) -> None:
+        """Raise LaunchError if a grid with barriers has too many lanes to run by warps or lanes."""
+        most = _RESIDENT_LANES[order.lanes_per_part]
+        if lanes > most:
+            reason = "with mbarriers" if self._has_phases else "in such a schedule"
+            raise LaunchError(
+                f"{self.name}: a grid of {lanes:,} threads with a barrier of the grid, which needs all of them at "
+                f"once; {reason} the simulator runs no more than {most:,} at once.",
+                advice="Launch fewer blocks." if self._has_phases else "Use the schedule round-robin.",
+            )
 
     def _run_blocks(
         self, launch: _GridLaunch, tree: HostLaunch, order: ExecutionOrder, remaining: range, planned: int

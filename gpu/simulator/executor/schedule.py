@@ -317,6 +317,8 @@ class WarpScheduler:
             chooser.long_waits.begin_batch()
         self._pending_syncs: dict[tuple[int, str, int], _PendingSync] = {}
         self._running_lanes = batch.geometry.thread_mask.bits.copy()
+        # Lanes that reached the end of the kernel without a return statement.
+        self._finished_lanes = np.zeros(batch.geometry.lanes, bool)
         blocks = [_Block() for _ in range(batch.geometry.blocks)]
         masks = batch.geometry.single_lane_masks if self._splits_warps else batch.geometry.warps
         for number, mask in enumerate(masks):
@@ -458,6 +460,12 @@ class WarpScheduler:
         """The lanes of the parts that have ended."""
         return self._batch.geometry.thread_mask.split(~self._running_lanes)[0]
 
+    @property
+    def returned_mask(self) -> LaneMask | None:
+        """The lanes of the parts that have ended, without those that reached the end of the kernel."""
+        exited = self.exited_mask
+        return None if exited is None else exited.split(~self._finished_lanes)[0]
+
     def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
         # Parts that execute a declaration equally often share one memory, so that an array is one for all threads.
         part = self._current
@@ -474,6 +482,7 @@ class WarpScheduler:
         through = kernel(part.mask)
         if through is not None:
             part.block.finished_lanes += through.lanes.tolist()
+            self._finished_lanes |= through.bits
         if self._batch.registers is not None:
             self._batch.registers.flush_lanes(part.mask)
         part.block.parts.remove(part)

@@ -137,6 +137,10 @@ class Scheduler(Protocol):
     def exited_mask(self) -> LaneMask | None:
         """The lanes that have exited."""
 
+    @property
+    def returned_mask(self) -> LaneMask | None:
+        """The lanes of the parts that have ended, without those that reached the end of the kernel."""
+
     def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
         """Return the memory of a local array that the running lanes declare.
 
@@ -276,6 +280,8 @@ class RunningBatch(BlockBatch):
         self.mbarriers: Any = None
         # The named barriers; None until the first use.
         self.named_barriers: Any = None
+        # The barrier of the grid, in schedules of warps or lanes; None until the first use.
+        self.grid_barrier: Any = None
         # The cluster barriers; None until the first use.
         self.cluster_barriers: Any = None
         # Values cached in registers, or writes in store buffers; None in schedules without them.

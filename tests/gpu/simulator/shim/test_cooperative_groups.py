@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.base.errors import LaunchError
+from gpu.kernel.simulate import simulate
 from gpu.simulator.checkers.races.races import RaceChecker
 from tests.gpu.simulator.kernel_runner import run_kernel
 from tests.gpu.simulator.watched_launch import launch_watched
@@ -146,6 +147,59 @@ def test_a_barrier_of_the_grid_that_a_block_does_not_reach() -> None:
     source = HEAD + "__global__ void k(int *out) { if (blockIdx.x > 0) cg::this_grid().sync(); out[0] = 1; }"
     with pytest.raises(LaunchError, match=r"Divergent thread\(s\) in grid: thread \(0,0,0\) in block \(0,0,0\) does"):
         run_kernel(source, "k", make_ints(1), grid=2)
+
+
+# Blocks exchange values across barriers of the grid; the first warp of each block waits for the others by an mbarrier.
+EXCHANGES = """
+#include <cooperative_groups.h>
+#include <cuda/barrier>
+__global__ void k(int *values, int *out) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> all;
+    int i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+    if (threadIdx.x == 0) init(&all, blockDim.x);
+    if (threadIdx.x == blockDim.x - 1) return;
+    __syncthreads();
+    if (threadIdx.x == 0) all.arrive();
+    values[i] = i;
+    for (int k = 1; k < 4; ++k) {
+        SYNC
+        int next = values[(i + blockDim.x) % n];
+        cooperative_groups::this_grid().sync();
+        values[i] = next;
+    }
+    all.arrive();
+    if (threadIdx.x < 32) all.wait_parity(0);
+    out[i] = values[i];
+}"""
+
+
+@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "lanes:1"])
+def test_barriers_of_the_grid_in_every_schedule(schedule: str) -> None:
+    for sync, kinds in (("cooperative_groups::this_grid().sync();", set()), ("__syncthreads();", {"race"})):
+        source = EXCHANGES.replace("SYNC", sync)
+        simulation = simulate("k.cu", "k", 3, 40, ("zeros:120", "zeros:120"), source=source, schedule=schedule)
+        assert {finding.kind for finding in simulation.findings} == kinds
+        assert not simulation.aborted
+        if not kinds:
+            i = np.arange(120)
+            np.testing.assert_array_equal(simulation.arrays[1], np.where(i % 40 == 39, 0, i))
+
+
+@pytest.mark.parametrize("schedule", ["shuffle:1", "lanes:1"])
+def test_a_warp_or_lane_that_does_not_reach_a_barrier_of_the_grid(schedule: str) -> None:
+    body = "if (threadIdx.x != 33) cooperative_groups::this_grid().sync();"
+    source = f"#include <cooperative_groups.h>\n__global__ void k(int *out) {{ {body} }}"
+    (finding,) = simulate("k.cu", "k", 2, 64, ("zeros:1",), source=source, schedule=schedule).findings
+    assert finding.kind == "barrier"
+    assert "thread (33,0,0) in block (" in finding.message
+    assert "does not reach the grid barrier" in finding.message
+
+
+@pytest.mark.parametrize(("schedule", "grid", "most"), [("shuffle:1", 17, "16,384"), ("lanes:1", 2, "1,024")])
+def test_a_large_grid_with_barriers_runs_in_lockstep_only(schedule: str, grid: int, most: str) -> None:
+    source = "#include <cooperative_groups.h>\n__global__ void k() { cooperative_groups::this_grid().sync(); }"
+    with pytest.raises(LaunchError, match=f"no more than {most}"):
+        simulate("k.cu", "k", grid, 1024, (), source=source, schedule=schedule)
 
 
 TILES = (
