@@ -164,7 +164,7 @@ def _notify_warp_sync(
 ) -> None:
     observer, ended = frame.batch.observer, (frame.kernel or frame).returned_mask
     if frame.batch.scheduler is not None:
-        ended = union_masks(ended, frame.batch.scheduler.exited_mask)
+        ended = union_masks(ended, frame.batch.scheduler.returned_mask)
     assert observer is not None
     observer.warp_sync(frame.batch, WarpSync(position, name, mask, member_mask, ended, sources, width))
 

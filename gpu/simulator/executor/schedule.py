@@ -564,7 +564,7 @@ class WarpScheduler:
         if key[1] == "__syncwarp" and self._batch.observer is not None:
             mask, named = sync.result.mask, sync.member_mask
             self._batch.observer.fence(self._batch, "__syncwarp", mask, named)
-            event = WarpSync(sync.position, "__syncwarp", mask, named, self.exited_mask)
+            event = WarpSync(sync.position, "__syncwarp", mask, named, self.returned_mask)
             self._batch.observer.warp_sync(self._batch, event)
 
     def _missing_lane_error(self) -> LaunchError:

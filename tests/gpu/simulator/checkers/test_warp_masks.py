@@ -166,6 +166,18 @@ def test_a_wrong_mask_is_found_at_its_line(name: str, schedule: str) -> None:
         assert finding.threads == (f"thread ({thread},0,0) in block (0,0,0)",)
 
 
+# Lanes that run independently meet at both calls, or each computes a mask of itself alone.
+RIGHT_BY_LANES = {"a ballot in both branches", "a mask from before the branch"}
+
+
+@pytest.mark.parametrize("name", sorted(WRONG.keys() - RIGHT_BY_LANES))
+def test_a_wrong_mask_is_found_when_lanes_run_independently(name: str) -> None:
+    block, body, line, _, _ = WRONG[name]
+    finding = list_findings(body, block=block, schedule="lanes:1")[0]
+    assert finding.kind in ("warp-mask", "barrier")
+    assert [position.line - _FIRST_LINE + 1 for position in finding.positions] == [line]
+
+
 def test_a_barrier_of_the_block_ends_the_waiting_of_each_warp() -> None:
     body = "if (l < 3)\n__syncwarp();\n__syncthreads();\nif (l >= 3) __syncwarp();"
     assert [found.count for found in list_findings(body, block=96)] == [3 * 3, 3 * 29]
@@ -227,7 +239,7 @@ if (i < 45) for (int o = 16; o; o /= 2) v += __shfl_down_sync(m, v, o);""",
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_mask_is_not_found(name: str) -> None:
     block, body = RIGHT[name]
-    for schedule in ("round-robin", "shuffle:1"):
+    for schedule in ("round-robin", "shuffle:1", "lanes:1"):
         assert [
             found for found in list_findings(body, block=block, schedule=schedule) if found.kind == "warp-mask"
         ] == []
