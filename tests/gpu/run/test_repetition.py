@@ -220,7 +220,7 @@ def test_a_repetition_copies_nothing_large_and_computes_the_same(pattern_name: s
                 times.append(engine.take_times())
         assert times[0].upload > 0
         assert times[0].download > 0
-        assert [each.upload for each in times[1:]] == [0, 0]
+        assert max(each.upload for each in times[1:]) < times[0].upload / 4, "small arrays are copied each time"
         again = program()
         for name, values in outputs.items():
             assert np.array_equal(values, again[name])
