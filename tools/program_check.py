@@ -314,7 +314,8 @@ def _program_lines(results: ProgramResults, day: str) -> Iterator[str]:
         yield ""
         yield f"{results.left_out} more of the sample did not run within the time limit."
     yield ""
-    yield f"Correct: {', '.join(f'`{program.name}`' for program in results.hecbench if program.correct)}."
+    correct_names = ", ".join(f"`{program.name}`" for program in results.hecbench if program.correct)
+    yield from cuda_samples.wrap_text(f"Correct: {correct_names}.")
     yield ""
     yield "| not correct | why |"
     yield "| --- | --- |"

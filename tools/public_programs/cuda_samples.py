@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -243,19 +244,21 @@ def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_
     share = 100 * (passed + ended) / max(len(ran) - waived, 1)
     yield HEADING
     yield ""
-    yield f"`python -m tools.program_check --cuda-samples FOLDER --limit {limit_s:g}` runs the [samples]({ADDRESS})"
-    yield f"in a folder, and writes this section. Date of this run: {day}. Of {count} samples, {len(ran)} were run:"
-    yield f"{passed} pass their own check, {ended} end with exit code 0, which is their verdict, and print none,"
-    yield f"{waived} waive the device since it is only one or lacks a feature, and {len(ran) - passed - ended - waived}"
-    yield f"fail: {share:.0f}% of those that do not waive pass."
-    yield f"The limit is {limit_s:g} s of processor time, which includes"
     smaller = ", ".join(f"`{name}` ({' '.join(words)})" for name, words in ARGUMENTS.items())
-    yield f"compilation. All sizes are the samples' own, except for {smaller}."
-    yield "Findings are those of `--check`; a dash means that the sample was run with `--fast`, since the run with the"
-    yield "checkers exceeds the limit or was left out. Thrust's algorithms run on the host."
-    yield "nvcc compiles the files of PTX and machine code that samples load."
-    if any(result.seconds is None for result in ran):
-        yield "Samples with a dash for the seconds were run with `--fast` only and a limit of 12 s."
+    is_timed = all(result.seconds is not None for result in ran)
+    untimed = "" if is_timed else " Samples with a dash for the seconds were run with `--fast` only, for at most 12 s."
+    yield from wrap_text(
+        f"`python -m tools.program_check --cuda-samples FOLDER --limit {limit_s:g}` runs the [samples]({ADDRESS}) in a"
+        f" folder, and writes this section. Date of this run: {day}. Of {count} samples, {len(ran)} were run: {passed}"
+        f" pass their own check, {ended} end with exit code 0, which is their verdict, and print none, {waived} waive"
+        f" the device since it is only one or lacks a feature, and {len(ran) - passed - ended - waived} fail:"
+        f" {share:.0f}% of those that do not waive pass."
+        f" The limit is {limit_s:g} s of processor time, which includes compilation. All"
+        f" sizes are the samples' own, except for {smaller}. Findings are those of `--check`; a dash means that the"
+        " sample was run with `--fast`, since the run with the checkers exceeds the limit or was left out. Thrust's"
+        " algorithms run on the host. nvcc compiles the files of PTX and machine code that samples"
+        f" load.{untimed}"
+    )
     yield ""
     if count > len(results):
         yield f"{count - len(results)} more were not run within the time limit of the whole check."
@@ -274,7 +277,12 @@ def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_
     reasons = sorted({result.reason for result in results if result.outcome == "skipped"})
     for reason in reasons:
         names = ", ".join(f"`{result.name}`" for result in results if result.reason == reason)
-        yield f"- {reason}: {names}"
+        yield from wrap_text(f"- {reason}: {names}", "  ")
+
+
+def wrap_text(text: str, indent: str = "") -> list[str]:
+    """Return the lines of a paragraph of the page, wrapped; all but the first begin with `indent`."""
+    return textwrap.wrap(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _escape(reason: str, letters: int = 140) -> str:
