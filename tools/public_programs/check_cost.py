@@ -1,7 +1,8 @@
 """Measure what checks cost on programs of HeCBench: python -m tools.public_programs.check_cost FOLDER.
 
-FOLDER is a clone of HeCBench. Each program runs three times in processor time: as machine code with an empty cache, as
-machine code again, and with `--check`. The results replace their section of docs/programs.md.
+FOLDER is a clone of HeCBench. The processor time of each program is measured in four runs: as machine code with an
+empty cache, as machine code again, in lockstep without checks, and with `--check`. The results replace their section of
+docs/programs.md.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from gpu.base.paths import DOCS
-from tools.public_programs.cuda_samples import replace_section
+from tools.public_programs.cuda_samples import replace_section, wrap_text
 from tools.public_programs.program_command import run_program
 from tools.public_programs.recipes import read_hecbench_recipe, reduce_arguments
 from tools.public_programs.saved_results import SavedResults
@@ -31,8 +33,11 @@ PROGRAMS = (
     *("bitpermute", "blockAccess", "chemv", "cross", "crossEntropy", "fft", "fwt", "gelu", "histogram"),
     *("layout", "matrixT", "nlll", "overlay", "pointwise", "scatter", "threadfence", "upsample"),
 )
-"""Programs of HeCBench that are correct on the simulator, and of which all runs end within the limit."""
-_LIMIT_S = 120
+"""Programs of HeCBench that are correct on the simulator."""
+_LIMIT_S = 10
+"""Limit of an unchecked run; a program that exceeds it is not measured."""
+_GOAL = 10
+"""The most times that a checked run should take as long as an unchecked one."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Cost:
     name : str
     first, second : float
         As machine code, with an empty cache and with the cache of the first run.
+    unchecked : float
+        In lockstep, without options.
     checked : float
         With all checkers; infinite if it exceeds the limit.
     """
@@ -51,12 +58,13 @@ class Cost:
     name: str
     first: float
     second: float
+    unchecked: float
     checked: float
 
     @property
     def ratio(self) -> float:
-        """The checked run's time as a multiple of the second unchecked run's."""
-        return self.checked / self.second
+        """The checked run's time as a multiple of the unchecked run's in lockstep."""
+        return self.checked / self.unchecked
 
 
 def measure_cost(folder: Path) -> Cost | None:
@@ -64,16 +72,15 @@ def measure_cost(folder: Path) -> Cost | None:
     recipe = read_hecbench_recipe(folder)
     assert recipe is not None
     arguments, times = reduce_arguments(recipe.arguments), []
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ["LOCKSTEP_CACHE"] = cache
-        for option in ("--fast", "--fast", "--check"):
+    with tempfile.TemporaryDirectory() as cache, patch.dict(os.environ, LOCKSTEP_CACHE=cache):
+        for options in (["--fast"], ["--fast"], [], ["--check"]):
             before = _measure_children()
-            code, _, _ = run_program(folder, recipe.files, [option, *recipe.options], arguments, _LIMIT_S)
-            times.append(_measure_children() - before if code is not None else float("inf"))
-            if option == "--fast" and code:
+            limit_s = _GOAL * _LIMIT_S if "--check" in options else _LIMIT_S
+            code, _, _ = run_program(folder, recipe.files, [*options, *recipe.options], arguments, limit_s)
+            times.append(_measure_children() - before if code is not None else math.inf)
+            if code != 0 and "--check" not in options:
                 return None
-        del os.environ["LOCKSTEP_CACHE"]
-    return Cost(folder.name.removesuffix("-cuda"), *times) if times[1] < _LIMIT_S else None
+    return Cost(folder.name.removesuffix("-cuda"), *times)
 
 
 def _measure_children() -> float:
@@ -88,20 +95,26 @@ def format_section(costs: Sequence[Cost], day: str) -> str:
 
 def _section_lines(costs: Sequence[Cost], day: str) -> Iterator[str]:
     ratios = [cost.ratio for cost in costs]
-    slower = [f"`{cost.name}`" for cost in costs if cost.ratio > 10]
+    slower = [f"`{cost.name}`" for cost in costs if cost.ratio > _GOAL]
     yield HEADING
     yield ""
-    yield "`python -m tools.public_programs.check_cost FOLDER` runs programs of HeCBench in a clone, and writes this"
-    yield f"section. Date of this run: {day}. Times are processor time of the whole command in seconds. A run"
-    yield f"with `--check` takes {statistics.median(ratios):.1f} times as long as one with `--fast` in the median of"
-    yield f"{len(costs)} programs, at most {max(ratios):.1f} times."
-    yield f"More than 10 times as long: {', '.join(slower) or 'none'}."
-    yield "The second run takes the host code and the kernels from the cache."
+    yield from wrap_text(
+        "`python -m tools.public_programs.check_cost FOLDER` runs programs of HeCBench in a clone, and writes this"
+        f" section. Date of this run: {day}. Times are processor time of the whole command in seconds. A run with"
+        f" `--check` takes {statistics.median(ratios):.1f} times as long as one without options, which also runs in"
+        f" lockstep, in the median of {len(costs)} programs, at most {max(ratios):.1f} times. More than {_GOAL} times:"
+        f" {', '.join(slower) or 'none'}. `--fast` runs machine code instead, without checks; its second run takes the"
+        f" host code and the kernels from the cache. Of {len(PROGRAMS)} programs, those are left out of which an"
+        f" unchecked run exceeds {_LIMIT_S} s."
+    )
     yield ""
-    yield "| program | `--fast`, empty cache | `--fast` again | `--check` | ratio |"
-    yield "| --- | ---: | ---: | ---: | ---: |"
+    yield "| program | `--fast`, empty cache | `--fast` again | no option | `--check` | ratio |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for cost in costs:
-        yield f"| `{cost.name}` | {cost.first:.1f} | {cost.second:.1f} | {cost.checked:.1f} | {cost.ratio:.1f} |"
+        times = " | ".join(
+            f"{each:.1f}" for each in (cost.first, cost.second, cost.unchecked, cost.checked, cost.ratio)
+        )
+        yield f"| `{cost.name}` | {times} |"
 
 
 def _measure_all(folder: Path, kept: Path | None, deadline: float) -> list[Cost]:
@@ -118,7 +131,7 @@ def _measure_all(folder: Path, kept: Path | None, deadline: float) -> list[Cost]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure all programs and write the section; return 1 if a program was not measured."""
+    """Measure the programs and write the section; return 1 if a checked run takes too many times as long."""
     parser = argparse.ArgumentParser(prog="python -m tools.public_programs.check_cost", description="cost of checks")
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="folder of a clone of HeCBench")
     parser.add_argument("--kept", metavar="FOLDER", type=Path, help="folder for results; a later run continues from it")
@@ -128,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if costs:
         section = format_section(costs, datetime.date.today().isoformat())
         PAGE.write_text(replace_section(PAGE.read_text("utf-8"), section, HEADING), "utf-8")
-    return 0 if len(costs) == len(PROGRAMS) else 1
+    return 0 if costs and all(cost.ratio <= _GOAL for cost in costs) else 1
 
 
 if __name__ == "__main__":
