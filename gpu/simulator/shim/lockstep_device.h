@@ -151,6 +151,7 @@ extern const __device__ dim3 __lockstep_clusterDim;
 #include "lockstep/atomics.h"
 #include "lockstep/math.h"
 #include "lockstep/special.h"
+#include "lockstep/directed_rounding.h"
 #include "lockstep/simd.h"
 #include "lockstep/warp.h"
 

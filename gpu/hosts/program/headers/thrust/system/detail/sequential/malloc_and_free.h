@@ -12,7 +12,7 @@ namespace sequential {
 template <typename Policy>
 void *malloc(execution_policy<Policy> &, std::size_t bytes) {
     void *memory = nullptr;
-    return cudaMallocManaged(&memory, bytes) == cudaSuccess ? memory : nullptr; // null raises std::bad_alloc in Thrust
+    return cudaMallocManaged(&memory, bytes) == cudaSuccess ? memory : nullptr;  // null raises std::bad_alloc in Thrust
 }
 
 template <typename Policy, typename Pointer>
@@ -20,7 +20,7 @@ void free(execution_policy<Policy> &, Pointer memory) {
     cudaFree(thrust::raw_pointer_cast(memory));
 }
 
-} // namespace sequential
-} // namespace detail
-} // namespace system
+}  // namespace sequential
+}  // namespace detail
+}  // namespace system
 THRUST_NAMESPACE_END
