@@ -60,6 +60,8 @@ LOCKSTEP_API inline void sincos(double x, double *s, double *c) {
 }
 LOCKSTEP_API inline void sincos(float x, float *s, float *c) { sincosf(x, s, c); }
 LOCKSTEP_API inline float fdividef(float x, float y) { return x / y; }
+LOCKSTEP_API inline float nanf(const char *) { return __int_as_float(0x7fffffff); }
+LOCKSTEP_API inline double nan(const char *) { return __longlong_as_double(0x7fffffffffffffff); }
 
 LOCKSTEP_API inline double __ddiv_rn(double x, double y) { return x / y; }
 LOCKSTEP_API inline double __drcp_rn(double x) { return 1 / x; }
