@@ -310,13 +310,16 @@ def test(arguments: Sequence[str]) -> int:
 
 
 def sweep(arguments: Sequence[str]) -> int:
-    """Run the exhaustive tier: products of cases, then mutants, fuzzing, kills, barriers and flaky tests; hours."""
+    """Run the exhaustive tier: products of cases, then mutants, fuzzing, kills, barriers, flaky tests, lessons."""
     if arguments:
         return _headless("-m", "pytest", "-m", "sweep", *arguments, requirements=TEST_REQUIREMENTS)
     codes = [_run_tier("sweep")]
-    for tool in ("mutants", "lesson_mutants", "fuzz", "kills", "barriers", "flaky"):
-        command = [venv_python(VENV), "-m", f"tools.{tool}", *(("--times", "3") if tool == "flaky" else ())]
-        codes.append(subprocess.run(command, env=_offscreen(), cwd=ROOT, check=False).returncode)
+    tools = ("mutants", "lesson_mutants", "fuzz", "kills", "barriers", "flaky")
+    commands = [["-m", f"tools.{tool}", *(("--times", "3") if tool == "flaky" else ())] for tool in tools]
+    codes += [
+        subprocess.run([venv_python(VENV), *command], env=_offscreen(), cwd=ROOT, check=False).returncode
+        for command in (*commands, ["main.py", "lessons", "check"])
+    ]
     return max(codes)
 
 
