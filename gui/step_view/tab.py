@@ -113,6 +113,8 @@ class StepTab(QWidget):
         self._selected_picture: str | None = None
         self._stale = True
         self._write_request: StepWriter | None = None
+        self.first_moment: int | None = None
+        """The moment at which the next recording opens, instead of the current one or its first finding."""
         self.plays_run_block = False
         """A block of the Run tab's run is played, or about to be, not a run with this tab's settings."""
         self._record_timer = create_single_shot_timer(_RECORD_DELAY_MS, self.record, self)
@@ -351,22 +353,16 @@ class StepTab(QWidget):
         self.panes.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.addresses)
         self._show_totals(request, models)
         borders = [segment.first for segment in models.segments]
-        self.player.open(recording.event_count, borders, moment, models.phases.starts)
-        if models.segments and not moment:
-            self.player.go_to(0)
         write_to_show, self._write_request = self._write_request, None
+        if write_to_show is None and models.findings and _is_finding_new(models, before, moment):
+            found = models.findings[0]
+            self.followed, moment = found.thread, found.moment + 1
+            self.panes.flow.follow_thread(self.followed)
+        if self.first_moment is not None:
+            moment, self.first_moment = self.first_moment, None
+        self.player.open(recording.event_count, borders, moment, models.phases.starts)
         if write_to_show is not None:
             self._go_to_write(write_to_show, models)
-        elif models.findings and _is_finding_new(models, before, moment):
-            self._show_first_finding(models)
-
-    def _show_first_finding(self, models: RecordingModels) -> None:
-        """Go to the first finding, and follow its thread."""
-        found = models.findings[0]
-        self.followed = found.thread
-        self.panes.flow.follow_thread(self.followed)
-        self.player.go_to(min(found.moment + 1, self.player.end))
-        self._show_moment(self.player.moment)  # if the moment has not changed, but the followed thread has
 
     def _go_to_write(self, request: StepWriter, models: RecordingModels) -> None:
         """Go to the write of an element, or of a similar one in a smaller run, and follow its thread; or to the end."""

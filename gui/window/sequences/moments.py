@@ -216,6 +216,7 @@ class MomentDisplay(QObject):
         after = dict(settings.params), settings.schedule, settings.input_seed
         if not _are_equal(before, after) or not tab.is_up_to_date or tab.plays_run_block or tab.models is None:
             tab.record_soon()
+            tab.first_moment = moment.step  # showing others first would double the time of the key
             tab.record()  # without the delay that collects a user's changes
         self._go_to_moment(tab)
 
@@ -248,7 +249,7 @@ class MomentDisplay(QObject):
         """Show the tab's page, with the reason, if a moment cannot be recorded."""
         if self._pending is not None and tab is self._pages.page.step:
             moment, _, _ = self._pending
-            self._pending = None
+            self._pending = tab.first_moment = None
             self._release_updates()
             self._lecturing.suspend()
             self.shown.emit(moment, "")

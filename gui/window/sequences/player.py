@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from gui.model.sequences import (
 )
 from gui.model.workbench import Workbench
 from gui.qt.timers import create_single_shot_timer
+from gui.step_view.time.prefetcher import Prefetcher
 from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 from gui.window.messages import Messages
 from gui.window.pages.pattern_page import PatternPage
@@ -71,6 +72,7 @@ class SequencePlayer(QObject):
         """Index of the current moment; -1 before the first."""
         self._saved_bytes = b""
         self._save_timer = create_single_shot_timer(SAVE_DELAY_MS, self._write, self)
+        self._prefetcher = Prefetcher(self)
         display.shown.connect(self._report_shown)
 
     # --- opening
@@ -164,6 +166,15 @@ class SequencePlayer(QObject):
             self._warn(f"{moment.title}: {problem}", "")
         else:
             self._messages.status.show_message(f"{self._position}: {moment.title}")
+        self._prefetcher.start(self._prepare_next_moment())
+
+    def _prepare_next_moment(self) -> Iterator[object]:
+        """Color the next moment's source in advance, a few lines at a time."""
+        pattern = self._bench.patterns.get(self.next_moment.pattern) if self.next_moment is not None else None
+        if pattern is not None:
+            document = self._bench.sources.document(pattern.kernel_file)
+            while not document.color_more():
+                yield None
 
     # --- changing
 

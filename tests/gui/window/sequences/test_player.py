@@ -58,6 +58,20 @@ def test_one_key_leads_to_the_next_moment_and_one_back(window, path, wait_for_mo
         assert window.page.step.panes.picture.isAncestorOf(window.page.step.panes.pictures)
 
 
+def test_a_recording_opens_at_its_moment(window, path, wait_for_moment):
+    """Not at its first finding or at its start: showing these before would double the time of the key."""
+    window.sequences.open(path)
+    wait_for_moment()
+    moments = []
+    step = window.pages.place_page("reduction").step
+    step.player.moved.connect(moments.append)
+    window.sequences.go_to(3)
+    wait_for_moment()
+    assert step.models.findings
+    assert step.followed == step.models.findings[0].thread
+    assert moments == [MOMENTS[3].step]
+
+
 def test_widgets_of_all_tabs_of_a_lecture_are_back_afterwards(window, path, wait_for_moment, press):
     press(Qt.Key.Key_F11)
     press(Qt.Key.Key_T)
