@@ -16,6 +16,8 @@ from gui.step_view.dataflow.labels import label_font
 CAPTION_HEIGHT, _CIRCLE, _GAP, _CELL_HEIGHT, _INDEX_HEIGHT = 24, 20, 26, 26, 16
 """Heights in pixels, at the normal text size, of the parts of a picture, from the top."""
 _MAX_CELL_WIDTH, _MAX_LANE_WIDTH, _LANE_HEIGHT = 64, 26, 22
+_MAX_SCALE, _FILLED_SHARE = 3.0, 0.7
+"""A picture grows by at most this factor, to at most this share of its box's height."""
 _SIDE = 14
 _CORNER_RADIUS = 4
 WAITING = 3
@@ -89,20 +91,34 @@ class FindingPicture:
             parts = CAPTION_HEIGHT + _INDEX_HEIGHT * (1 + has_actions) + _CIRCLE + _GAP + _CELL_HEIGHT
         return look().px(parts + 12)
 
+    def place_elements(self) -> dict[int, float]:
+        """Return the position of each element in cells; a gap of half a cell separates elements without neighbors."""
+        places, place = {}, 0.0
+        for before, element in zip((None, *self.elements), self.elements, strict=False):
+            place += 0.0 if before is None else 1.0 if element.index == before.index + 1 else 1.5
+            places[element.index] = place
+        return places
+
 
 class FindingPainter:
     """Painter of a finding's picture in a box, which also finds the thread at a point of it."""
 
     def __init__(self) -> None:
         self._circles: list[tuple[QRectF, tuple[int, int]]] = []
+        self.scale = 1.0
+        """The factor by which the last painted picture was enlarged to fill its box."""
 
     def thread_at(self, point: QPointF) -> tuple[int, int] | None:
         """Return the block and thread of the circle or lane at a point of the last painted picture."""
-        return next((thread for box, thread in self._circles if box.contains(point)), None)
+        return next((thread for box, thread in self._circles if box.contains(point / self.scale)), None)
 
     def paint(self, painter: QPainter, box: QRectF, picture: FindingPicture, moment: int) -> None:
         """Paint a picture at a moment: before the finding's event, the elements alone."""
         self._circles.clear()
+        height = _FILLED_SHARE * box.height() / picture.height
+        self.scale = max(1.0, min(_MAX_SCALE, height, box.width() / self._measure_width(painter, picture)))
+        painter.scale(self.scale, self.scale)
+        box = QRectF(box.topLeft() / self.scale, box.size() / self.scale)
         theme, happened = look().theme, moment > picture.moment
         top = box.top() + max(0.0, (box.height() - picture.height) / 3)
         side = look().px(_SIDE)
@@ -121,17 +137,22 @@ class FindingPainter:
         else:
             self._paint_elements(painter, area, picture, happened=happened)
 
+    def _measure_width(self, painter: QPainter, picture: FindingPicture) -> float:
+        """Return the width of a picture with cells of the largest width, in pixels before it is enlarged."""
+        painter.setFont(label_font(look()))
+        cells = picture.place_elements().values()
+        width = WARP * _MAX_LANE_WIDTH if picture.lanes is not None else (max(cells) + 1) * _MAX_CELL_WIDTH
+        longest = max(map(painter.fontMetrics().horizontalAdvance, ("threads", "warp 00", picture.array)))
+        caption = painter.fontMetrics().horizontalAdvance(max(picture.caption, picture.summary, key=len))
+        return max(longest + look().px(width + 3 * _SIDE), 1.1 * caption + look().px(2 * _SIDE))
+
     def _paint_elements(self, painter: QPainter, area: QRectF, picture: FindingPicture, *, happened: bool) -> None:
         px = look().px
         painter.setFont(label_font(look()))
         names = ("threads", picture.array)
         label = min(max(map(painter.fontMetrics().horizontalAdvance, names)) + px(2 * _SIDE), 0.28 * area.width())
-        # A gap of half a cell separates elements that are not neighbors.
-        places, place = {}, 0.0
-        for before, element in zip((None, *picture.elements), picture.elements, strict=False):
-            place += 0.0 if before is None else 1.0 if element.index == before.index + 1 else 1.5
-            places[element.index] = place
-        width = min((area.width() - label - px(_SIDE)) / (place + 1), px(_MAX_CELL_WIDTH))
+        places = picture.place_elements()
+        width = min((area.width() - label - px(_SIDE)) / (max(places.values()) + 1), px(_MAX_CELL_WIDTH))
         actions = px(_INDEX_HEIGHT) if any(access.action for access in picture.accesses) else 0
         threads_top = area.top() + actions
         cells_top = threads_top + px(_CIRCLE) + px(_GAP)

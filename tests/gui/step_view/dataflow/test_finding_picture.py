@@ -81,6 +81,23 @@ def test_a_first_statement_that_fails_has_a_picture(qtbot, show, body, caption, 
     assert list(thread) in list(clicked)
 
 
+@pytest.mark.parametrize("first", [0, 3, 6])
+def test_the_picture_of_a_finding_fills_a_large_panel(qtbot, show, first):
+    body, _, _, thread = FIRST_STATEMENTS[first]
+    models = build_own_models(body)
+    view = show(models, (1500, 840))
+    view.show_moment(models.findings[0].moment + 1)
+    red = find_red_pixels(view)
+    height, width = np.ptp(red, axis=0)
+    assert height > 0.25 * view.height() or width > 0.6 * view.width()
+    assert red.max(axis=0)[1] < view.width() - 2
+    clicked = QSignalSpy(view.thread_clicked)
+    for y in range(0, view.height(), 20):
+        for x in range(0, view.width(), 20):
+            qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, y))
+    assert list(thread) in list(clicked)
+
+
 def test_rows_above_the_picture_of_a_finding_are_whole(show):
     models = build_own_models("b[threadIdx.x] = a[threadIdx.x] * 2;\nb[threadIdx.x + 8] = a[threadIdx.x] * 3;")
     view = show(models)
