@@ -339,9 +339,8 @@ class TimeExplanation:
         warps = f", {self.warps} of {self.max_warps} warps to hide it" if few else ""
         if self.loads and (self.load_us >= 0.3 * self.body_us or self.bound_by != "latency"):
             count = round(self.loads)
-            count_text = "one" if count <= 1 else str(count)
-            size = f"{self.load_bytes:.0f}-byte load{'' if count <= 1 else 's'}"
-            return f"waits for memory: {count_text} {size} per thread in flight{warps}"
+            loads = "one load" if count <= 1 else f"{count} loads"
+            return f"waits for memory: {loads} of {self.load_bytes:.0f} bytes per thread in flight{warps}"
         return f"waits for its own results and at barriers{warps or ': few operations are in flight'}"
 
 

@@ -138,8 +138,9 @@ class VariantRow(QWidget):
         self._number = number
         self._variant = variant
         self.name = variant.name
-        # In a narrow row the title wraps, never the figure.
-        self.box = WrappedCheck(f"{number + 1}  {variant.title}" + ("  ⚠" if variant.deliberate_error else ""))
+        # In a narrow row the title wraps, never the figure nor the sign alone.
+        sign = "\u00a0\u00a0⚠" if variant.deliberate_error else ""
+        self.box = WrappedCheck(f"{number + 1}  {variant.title}{sign}")
         self.box.setChecked(not variant.deliberate_error)
         self._tip = wrap_tip(f"{variant.title}\n{variant.deliberate_error or variant.idea}")
         self.box.setToolTip(self._tip)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPointF, Qt
+from PyQt6.QtGui import QTextLayout
 
 from gpu.bench import device_records
 from gpu.messages.events import Failure, Ready
@@ -230,6 +231,19 @@ def test_cautionary_variants_are_not_ticked(window):
     ticked = {each.name: each.box.isChecked() for each in window.page.compare.rows}
     assert not ticked.pop("volatile")
     assert all(ticked.values())
+
+
+def test_the_sign_of_a_cautionary_variant_stands_beside_its_title(window):
+    window.choose_pattern("reduction")
+    box = next(each.box for each in window.page.compare.rows if each.name == "volatile")
+    for width in range(60, 300, 2):
+        layout = QTextLayout(box.text(), box.font())
+        layout.beginLayout()
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(width)
+            start = line.textStart()
+        layout.endLayout()
+        assert box.text()[start:].strip() != "⚠", width
 
 
 def test_random_values_stand_in_for_a_file(qtbot, comparing, tmp_path):
