@@ -23,8 +23,9 @@ from gpu.process.submission_files import find_submissions
 
 _MAX_OTHERS = 10
 """Most files listed that are not submissions."""
-_FORMULA_START = re.compile(r"((?:^|[;\t\r\n])\s*)(?=[=+\-@＝＋－＠])")
-"""Where a spreadsheet would read a formula: at the beginning of a cell, or behind another separator of cells."""
+_FORMULA_START = re.compile(r"((?:^|[;|\t\r\n])[^\w;|\t\r\n]*?)(?=[=+\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻])")
+"""Where a spreadsheet would read a formula: at the beginning of a cell, or behind another separator of cells, also
+after blanks and invisible characters, which a spreadsheet may drop."""
 _COLUMNS = ("submission", "accepted", "verdict", "smallest input", "lines", "limits", "report")
 
 
