@@ -442,6 +442,8 @@ PATTERN = Pattern(
     ),
     benchmark=_BENCHMARK,
     default_variant="vector",
+    # Rows without entries, and rows of more entries than a warp has lanes.
+    edge_params=lambda params: (("rows of very different lengths", {"matrix": "power-law", "entries": 16}),),
     result="result",
     reference=lambda inputs, params: _multiply_reference(inputs),
     tolerance=_tolerance,

@@ -263,6 +263,7 @@ WRONG_EDITS = (
     Edit("twice", "stencil", "coarse", "here[j - 1][i] + here[j + 1][i]", "2 * here[j + 1][i]", "stencil_coarse("),
     # Sparse product.
     Edit("magnitude", "spmv", "scalar", "* x[columns[k]]", "* fabsf(x[columns[k]])", "spmv_scalar("),
+    Edit("one-iteration", "spmv", "vector", "k < end; k += ROW_LANES", "k < end; k = end", "sum_of_row("),
     Edit("one-row-too-many", "spmv", "fitted", "row < n && threadIdx.x", "row <= n && threadIdx.x", "spmv_fitted("),
     Edit("bound-of-rows", "spmv", "ell", "j * n + row] * x", "j * (n - 1) + row] * x", "spmv_ell("),
     # N-body.
