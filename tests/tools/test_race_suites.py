@@ -103,6 +103,8 @@ def test_the_page_lists_wrong_verdicts_by_name():
     assert "| Lockstep | 1 of 1 | 0 of 1 |" in text
     assert "| compute-sanitizer's racecheck, H200, 2026-11-24 | 0 of 1 | 0 of 0 |" in text
     assert "| HiRace, published | 346 of 346 | |" in text
+    assert "| compute-sanitizer, published | 92 of 346 | |" in text
+    assert "table I of HiRace's paper" in " ".join(text.split())
     assert "| bounds | 1 | 1 |" in text
     assert "Not reported: `missed`." in text
     assert "Accused: `accused`." in text
