@@ -305,7 +305,9 @@ class SharedMemory(FlatMemory):
 
     def __init__(self, name: str, size: int, batch: BlockBatch, element_bytes: int = 0) -> None:
         self._size = size
-        self._stride = max(-(-size // 16) * 16, 16)
+        # Lines of tensor copies stay aligned in other blocks of a cluster.
+        alignment = 128 if size >= 128 else 16
+        self._stride = max(-(-size // alignment) * alignment, alignment)
         self._blocks = batch.geometry.blocks
         self._cluster_memories: dict[int, ClusterMemory] = {}
         data = np.full(self._blocks * self._stride, POISON, np.uint8)

@@ -777,8 +777,11 @@ class _Assembly:
         self.statements.append(self._evaluate(copy))
 
     def _lower_tensor_copy(self, instruction: parsing.Instruction) -> None:
-        """Lower a copy of a tensor map's box to shared memory."""
-        to, source, barrier = instruction.operands
+        """Lower a copy of a tensor map's box to shared memory, of this block or of several blocks of the cluster."""
+        is_multicast = "multicast::cluster" in instruction.suffixes
+        if len(instruction.operands) != (4 if is_multicast else 3):
+            raise self._unsupported_error(instruction)
+        to, source, barrier, *block_mask = instruction.operands
         operands = re.fullmatch(r"\[\s*([^,\s]+)\s*,\s*\{\s*([^,\s]+)\s*,\s*([^,\s]+)\s*\}\s*\]", source)
         if operands is None:
             raise self._unsupported_error(instruction)
@@ -787,8 +790,14 @@ class _Assembly:
         self.lower.scope.function.has_phases = True
         copy = self._call(
             instruction,
-            "tensor_copy",
-            (self._barrier(to, instruction), map_pointer, *coordinates, self._barrier(barrier, instruction)),
+            "tensor_copy_multicast" if is_multicast else "tensor_copy",
+            (
+                self._barrier(to, instruction),
+                map_pointer,
+                *coordinates,
+                self._barrier(barrier, instruction),
+                *block_mask,
+            ),
         )
         self.statements.append(self._evaluate(copy))
 
@@ -1031,8 +1040,9 @@ class _Assembly:
 
 
 def _is_tile(suffixes: Sequence[str]) -> bool:
-    """Return whether the suffixes of a tensor copy are those of a box that an mbarrier completes, not multicast."""
-    return [word for word in suffixes if word != "tile"] == ["mbarrier::complete_tx::bytes"]
+    """Return whether the suffixes of a tensor copy are those of a box that an mbarrier completes."""
+    words = [word for word in suffixes if word != "tile"]
+    return words in (["mbarrier::complete_tx::bytes"], ["mbarrier::complete_tx::bytes", "multicast::cluster"])
 
 
 def _find_accumulators(parsed: list[parsing.Instruction]) -> frozenset[str]:

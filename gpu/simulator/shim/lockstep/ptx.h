@@ -297,6 +297,14 @@ LOCKSTEP_PTX(tensor_copy, void)(void *to, const unsigned long long *map, int x, 
 __device__ void __lockstep_cluster_arrive();
 __device__ void __lockstep_cluster_wait();
 __device__ void *__lockstep_cluster_map(void *pointer, unsigned int rank);
+// Copy a box to the same place in each block whose rank is set in the mask, and signal the barrier of each.
+LOCKSTEP_PTX(tensor_copy_multicast, void)(void *to, const unsigned long long *map, int x, int y, void *barrier,
+                                          unsigned short blocks) {
+    for (unsigned int rank = 0; blocks >> rank; ++rank)
+        if (blocks >> rank & 1)
+            __lockstep_ptx_tensor_copy(__lockstep_cluster_map(to, rank), map, x, y,
+                                       __lockstep_cluster_map(barrier, rank));
+}
 #define LOCKSTEP_PTX_CLUSTER(axis)                                                                                     \
     LOCKSTEP_PTX(cluster_nctaid_##axis, unsigned int)() { return __lockstep_clusterDim.axis; }                         \
     LOCKSTEP_PTX(cluster_ctaid_##axis, unsigned int)() { return blockIdx.axis % __lockstep_clusterDim.axis; }          \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -191,3 +192,80 @@ def test_a_recording_shows_the_origin_of_each_element(module: SimulatedModule) -
     assert input_elements(find_ancestry(trace, "out", 32 + 1)) == [(64 + 8 + 2) // 2]  # in words
     assert not input_elements(find_ancestry(trace, "out", 32 * 4))
     np.testing.assert_array_equal(out, _swizzled_box(matrix, 0, 0))
+
+
+MULTICAST = r"""
+#include <cuda.h>
+
+__device__ void wait(unsigned bar, int parity) {
+    asm volatile("{\n.reg .pred P1;\nLAB_WAIT:\nmbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1;\n"
+                 "@P1 bra DONE;\nbra LAB_WAIT;\nDONE:\n}" ::"r"(bar), "r"(parity) : "memory");
+}
+
+// Each block copies half of every box to both blocks, which reuse the same memory for the next box.
+__global__ void __cluster_dims__(2, 1, 1)
+halves(const __grid_constant__ CUtensorMap map, unsigned int *out, int boxes) {
+    extern __shared__ __align__(1024) unsigned int box[];
+    __shared__ unsigned long long bars[2];
+    unsigned to = (unsigned)__cvta_generic_to_shared(box), full = (unsigned)__cvta_generic_to_shared(bars);
+    unsigned empty = full + 8, rank = blockIdx.x % 2, peer;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(peer) : "r"(empty), "r"((threadIdx.x + rank) % 2));
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full));
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(empty), "r"(ARRIVALS));
+        asm volatile("fence.proxy.async.shared::cta;");
+    }
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+    for (int i = 0; i < boxes; ++i) {
+        if (threadIdx.x == 0) {
+            wait(empty, i % 2 ^ 1);
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 2048;" ::"r"(full) : "memory");
+            asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                         ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;"
+                         ::"r"(to + rank * 1024), "l"(&map), "r"(0), "r"((2 * i + (int)rank) * 8), "r"(full),
+                           "h"((unsigned short)MASK) : "memory");
+        }
+        wait(full, i % 2);
+        for (int j = threadIdx.x; j < 512; j += 32) out[(blockIdx.x * boxes + i) * 512 + j] = box[j];
+        __syncwarp();
+        if (threadIdx.x < ARRIVALS) asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(peer) : "memory");
+    }
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+}
+"""
+
+
+def _map_of_halves(matrix: Array) -> SimulatedTensorMap:
+    return replace(_map(matrix), box_rows=8)
+
+
+@pytest.mark.parametrize("executor", ["lockstep", "compiled"])
+def test_a_multicast_copies_to_the_same_place_of_each_block(executor: str) -> None:
+    matrix, out = _matrix(48, 64), np.zeros(2 * 3 * 512, np.uint32)
+    module = build(MULTICAST, {"ARRIVALS": 2, "MASK": 3})
+    kernel = module.kernel("halves") if executor == "lockstep" else module.compiled_kernel("halves")
+    arguments = [_map_of_halves(matrix), out.view(np.uint8), np.int32(3)]
+    # Shared memory whose size is no multiple of a line: the boxes of the second block are aligned nevertheless.
+    kernel.launch((2, 1, 1), (32, 1, 1), arguments, shared_bytes=2048 + 16)
+    parts = matrix.view(np.uint32).reshape(48, 8, 4)
+    swizzled = np.stack([part[np.arange(8) ^ line % 8] for line, part in enumerate(parts)])
+    np.testing.assert_array_equal(out.reshape(2, -1), np.stack([swizzled.reshape(-1)] * 2))
+
+
+@pytest.mark.parametrize(("arrivals", "is_race"), [(2, False), (1, True)])
+def test_a_multicast_that_does_not_wait_for_the_other_block_is_a_race(arrivals: int, is_race: bool) -> None:
+    """With one arrival, each producer waits for the readers of its own block only."""
+    out, checker = np.zeros(2 * 3 * 512, np.uint32), RaceChecker()
+    arguments = (_map_of_halves(_matrix(48, 64)), out, np.int32(3))
+    defines = {"ARRIVALS": arrivals, "MASK": 3}
+    launch_watched(
+        checker, MULTICAST, *arguments, kernel="halves", grid=2, block=32, shared_bytes=2048, defines=defines
+    )
+    assert bool(checker.findings) == is_race
+
+
+def test_a_multicast_to_a_block_outside_of_the_cluster_is_an_error() -> None:
+    kernel = build(MULTICAST, {"ARRIVALS": 2, "MASK": 4}).kernel("halves")
+    arguments = [_map_of_halves(_matrix(48, 64)), np.zeros(2 * 3 * 2048, np.uint8), np.int32(3)]
+    with pytest.raises(LaunchError, match="maps rank 2 of its cluster, which has 2 blocks"):
+        kernel.launch((2, 1, 1), (32, 1, 1), arguments, shared_bytes=2048)
