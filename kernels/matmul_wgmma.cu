@@ -19,7 +19,8 @@
 
 // A block computes ROWS x COLUMNS elements, a warpgroup 64 rows of them. It has STAGES pipeline stages in shared
 // memory. For matmul_fp16, BLOCKS is the number of resident blocks per multiprocessor, and SPLITS the number of blocks
-// of a cluster that share the steps of one tile; they compute one tile only.
+// of a cluster that share the steps of one tile, at least one each; they compute one tile only. Or SHARING is the number of blocks of a
+// cluster whose tiles are below each other and share their tiles of B.
 #ifndef ROWS
 #define ROWS 64
 #define COLUMNS 16
@@ -31,8 +32,13 @@
 #ifndef SPLITS
 #define SPLITS 1
 #endif
+#ifndef SHARING
+#define SHARING 1
+#endif
 #if SPLITS > 1
 #define CLUSTER __cluster_dims__(SPLITS, 1, 1)
+#elif SHARING > 1
+#define CLUSTER __cluster_dims__(SHARING, 1, 1)
 #else
 #define CLUSTER
 #endif
@@ -53,12 +59,15 @@
 #define B_BOXES ((COLUMNS + LINE - 1) / LINE)
 #define FP16_STAGE (A_TILE + B_BOXES * B_BOX)
 
+// Rows of B's tile that a block copies.
+#define COPIED_ROWS (DEPTH / SHARING)
+
 // Warps that multiply, in warpgroups, followed by one that copies.
 #define MULTIPLYING (ROWS / 16)
 #define THREADS (MULTIPLYING * 32 + 32)
 
-// Rows of tiles that run at the same time and read the same columns of B.
-#define BAND (1024 / ROWS)
+// Rows of tiles, or of the tiles of clusters, that run at the same time and read the same columns of B.
+#define BAND (1024 / ROWS / SHARING)
 
 // With SPLITS > 1, the sums of a block in its shared memory: rows are padded so that lanes use different banks.
 #define SUMS_PITCH (COLUMNS + 8)
@@ -156,6 +165,36 @@ __device__ void copy_box(unsigned int to, const TensorMap *matrix, int row, int 
         : "memory");
 }
 
+// Copy a box of B: if blocks share it, to the same place in each of them, where it also signals the barrier.
+__device__ void copy_box_of_b(unsigned int to, const TensorMap *b, int row, int column, unsigned int barrier) {
+#if SHARING > 1
+    unsigned short blocks = (1 << SHARING) - 1;
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+        "[%1, {%2, %3}], [%4], %5;" ::"r"(to),
+        "l"(b), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+        : "memory");
+#else
+    copy_box(to, b, row, column, barrier);
+#endif
+}
+
+// A warp releases a stage: each block that copies to it waits for all warps of all blocks that share B. The arrival has
+// the scope of a block, as in CUTLASS: the warp has only read, and these reads are complete.
+__device__ void release(unsigned int empty) {
+    int lane = threadIdx.x % 32;
+    if (lane >= SHARING) return;
+#if SHARING > 1
+    asm volatile(
+        "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(empty),
+        "r"(lane)
+        : "memory");
+#else
+    arrive(empty);
+#endif
+}
+
 // The descriptor of a tile for tensor cores: its address, the 128-byte swizzle, and the distance of eight lines, 1024
 // bytes. If k runs across the lines, a tile of more than one 128-byte line consists of several neighboring tiles,
 // `apart` bytes from each other. All in units of 16 bytes.
@@ -244,17 +283,27 @@ __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, u
 __device__ void make_stage_barriers(unsigned int full, unsigned int empty) {
     for (int i = 0; i < STAGES; ++i) {
         make_barrier(full + i * 8, 1);
-        make_barrier(empty + i * 8, MULTIPLYING);
+        make_barrier(empty + i * 8, MULTIPLYING * SHARING);
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Tiles of C are ordered in bands: top to bottom first, then left to right.
+// Blocks that share B signal each other's barriers: they wait until these are made, and until no more signals come.
+__device__ void sync_sharing_blocks() {
+#if SHARING > 1
+    cooperative_groups::this_cluster().sync();
+#else
+    __syncthreads();
+#endif
+}
+
+// Tiles of C are ordered in bands: top to bottom first, then left to right. The tiles of a cluster that shares B count
+// as one tile.
 __device__ void place_of(int tile, int down, int across, int &y, int &x) {
     int first = tile / (BAND * across) * BAND;
     int rows = min(BAND, down - first);
     int in_band = tile - first * across;
-    y = (first + in_band % rows) * ROWS;
+    y = (first + in_band % rows) * (ROWS * SHARING) + blockIdx.x % SHARING * ROWS;
     x = in_band / rows * COLUMNS;
 }
 
@@ -449,8 +498,9 @@ __device__ void finish_cluster(float *block_sums, __half *c, int y, int x, int m
 // to be written first, and no thread computes addresses. Tiles keep the layout of rows, so B's k runs across lines,
 // which tensor cores support by transposing. They sum all of k; the truncation error is smaller than that of rounding
 // to float16. While one step is multiplied, the stage of the step before it is released. For few tiles, the blocks of a
-// cluster share the steps, and add their sums through each other's shared memory. Limit: the rate and power of tensor
-// cores.
+// cluster share the steps, and add their sums through each other's shared memory. Where rows do not begin at lines, so
+// that a box takes more time, the blocks of a cluster share B: each copies a part of its boxes to all of them. Limit:
+// the rate and power of tensor cores.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
     matmul_fp16(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, __half *c, int m, int n,
                 int k, float alpha, float beta) {
@@ -458,21 +508,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
     // Barriers for full and free stages.
     unsigned int full = shared_address(stages + STAGES * FP16_STAGE);
     unsigned int empty = full + STAGES * 8;
-    int down = (m + ROWS - 1) / ROWS;
+    int down = (m + ROWS * SHARING - 1) / (ROWS * SHARING);
     int across = (n + COLUMNS - 1) / COLUMNS;
     int steps = (k + DEPTH - 1) / DEPTH;
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
     int rank = blockIdx.x % SPLITS;
+    int first_row = blockIdx.x % SHARING * COPIED_ROWS;
     int begin = steps * rank / SPLITS;
     int end = steps * (rank + 1) / SPLITS;
     if (threadIdx.x == 0) make_stage_barriers(full, empty);
-    __syncthreads();
+    sync_sharing_blocks();
 
     int stage = 0;
     int parity = 0;
     if (warp == MULTIPLYING) {
-        for (int tile = blockIdx.x / SPLITS; lane == 0 && tile < down * across; tile += gridDim.x / SPLITS) {
+        for (int tile = blockIdx.x / (SPLITS * SHARING); lane == 0 && tile < down * across;
+             tile += gridDim.x / (SPLITS * SHARING)) {
             int y, x;
             place_of(tile, down, across, y, x);
             for (int step = begin; step < end; ++step) {
@@ -482,17 +534,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
                 arrive_and_expect(full + stage * 8, FP16_STAGE * 2);
                 copy_box(to, &a, y, step * DEPTH, full + stage * 8);
                 for (int i = 0; i < B_BOXES; ++i)
-                    copy_box(to + (A_TILE + i * B_BOX) * 2, &b, step * DEPTH, x + i * LINE, full + stage * 8);
+                    copy_box_of_b(to + (A_TILE + i * B_BOX + first_row * LINE) * 2, &b, step * DEPTH + first_row,
+                                  x + i * LINE, full + stage * 8);
                 stage = stage + 1 == STAGES ? 0 : stage + 1;
                 parity ^= stage == 0;
             }
         }
         __syncwarp();
     } else {
-        for (int tile = blockIdx.x / SPLITS; tile < down * across; tile += gridDim.x / SPLITS) {
+        for (int tile = blockIdx.x / (SPLITS * SHARING); tile < down * across; tile += gridDim.x / (SPLITS * SHARING)) {
             int y, x;
             place_of(tile, down, across, y, x);
-            float sums[COLUMNS / 2] = {};
+            float sums[COLUMNS / 2];
             int last = 0;
             for (int step = begin; step < end; ++step) {
                 // phase: multiply boxes of step {step}
@@ -502,16 +555,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
                 asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
                 for (int deep = 0; deep < DEPTH; deep += AT_ONCE)
-                    multiply_add<1>(sums, tile_at(a_tile + deep * 2), tile_at(b_tile + deep * LINE * 2, B_BOX * 2), 1);
+                    multiply_add<1>(sums, tile_at(a_tile + deep * 2), tile_at(b_tile + deep * LINE * 2, B_BOX * 2),
+                                    step > begin || deep > 0);
                 asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
                 asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-                if (lane == 0 && step > begin) arrive(empty + last * 8);
+                if (step > begin) release(empty + last * 8);
                 last = stage;
                 stage = stage + 1 == STAGES ? 0 : stage + 1;
                 parity ^= stage == 0;
             }
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-            if (lane == 0 && end > begin) arrive(empty + last * 8);
+            if (end > begin) release(empty + last * 8);
             // phase: write
             if (SPLITS > 1) {
                 // All warps have finished reading the stages, where the sums are stored.
@@ -524,6 +578,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
             }
         }
     }
+    if (SHARING > 1) sync_sharing_blocks();
 #if SPLITS > 1
     int y, x;
     place_of(blockIdx.x / SPLITS, down, across, y, x);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,15 +23,22 @@ _MIN_LINE_ELEMENTS = 512
 """The shortest row that is padded to whole lines, if at all: fewer sectors are read, and little more is written."""
 _MIN_SPLIT_DEPTH = 2048
 """The smallest k that the blocks of a cluster share."""
+_SHARING = 2
+"""Blocks that share B. Of a GPU with 132 multiprocessors, clusters of four use only 120."""
+_MIN_SHARING_STEPS = 12
+"""The fewest steps of a block that repay a cluster's start, about 1 us, if blocks share B."""
+_MIN_BALANCED = 0.95
+"""The smallest part of the resident blocks that is enough if all have equally many tiles."""
 
 
 @dataclass(frozen=True)
 class _Shape:
     """A block's tile, 64 rows per warpgroup, and the number of pipeline stages in shared memory.
 
-    `blocks` is the number of resident blocks per multiprocessor, `splits` that of a cluster's blocks that share k.
-    A block computes at least `min_tiles` tiles if there are enough, so that small inputs too reuse stages. `rate` is
-    the relative rate of a multiprocessor with these blocks on an H100, 1 for the fastest tile.
+    `blocks` is the number of resident blocks per multiprocessor, `splits` that of a cluster's blocks that share k,
+    `sharing` that of a cluster's blocks that share their tiles of B. A block computes at least `min_tiles` tiles if
+    there are enough, so that small inputs too reuse stages. `rate` is the relative rate of a multiprocessor with these
+    blocks on an H100, 1 for the fastest tile.
     """
 
     rows: int
@@ -39,6 +46,7 @@ class _Shape:
     stages: int
     blocks: int = 1
     splits: int = 1
+    sharing: int = 1
     min_tiles: int = 1
     rate: float = 1.0
 
@@ -50,6 +58,7 @@ class _Shape:
             "STAGES": self.stages,
             "BLOCKS": self.blocks,
             "SPLITS": self.splits,
+            "SHARING": self.sharing,
         }
 
     @property
@@ -64,17 +73,29 @@ class _Shape:
         return self.stages * ((self.rows + across) * _DEPTH * _HALF_BYTES + _BARRIER_BYTES)
 
     def tiles(self, m: int, n: int) -> int:
-        return -(-m // self.rows) * -(-n // self.columns)
+        """Return the number of tiles; the tiles of blocks that share B count as one."""
+        return -(-m // (self.rows * self.sharing)) * -(-n // self.columns)
+
+    def tiles_per_block(self, device: Device, m: int, n: int) -> int:
+        """Return the tiles of the busiest block."""
+        resident = device.multiprocessors * self.blocks // self.sharing
+        return max(-(-self.tiles(m, n) // resident), self.min_tiles)
 
     def grid(self, device: Device, m: int, n: int) -> int:
-        """Return the number of blocks: all clusters of a tile, or at most as many blocks as are resident."""
+        """Return the number of blocks: all clusters of a tile, or at most as many blocks as are resident.
+
+        If some blocks would have a tile less, slightly fewer blocks with equally many tiles are faster.
+        """
         if self.splits > 1:
             return self.tiles(m, n) * self.splits
-        return min(-(-self.tiles(m, n) // self.min_tiles), device.multiprocessors * self.blocks)
+        resident = min(self.tiles(m, n), device.multiprocessors * self.blocks // self.sharing)
+        balanced = -(-self.tiles(m, n) // self.tiles_per_block(device, m, n))
+        is_balanced = self.min_tiles > 1 or balanced >= _MIN_BALANCED * resident
+        return (balanced if is_balanced else resident) * self.sharing
 
     def estimate_cost(self, device: Device, m: int, n: int) -> float:
         """Estimate the time of the busiest multiprocessor, in multiply-adds of a step at the peak rate."""
-        tiles_per_block = -(-self.tiles(m, n) // (device.multiprocessors * self.blocks))
+        tiles_per_block = self.tiles_per_block(device, m, n)
         return tiles_per_block * self.blocks * self.rows * self.columns / self.rate
 
 
@@ -104,7 +125,12 @@ def _choose_shape(device: Device, tile: int, m: int, n: int, k: int) -> _Shape:
             if 2 * shape.grid(device, m, n) <= device.multiprocessors and shape.shared_bytes <= device.max_shared_bytes:
                 return shape
     fitting = [shape for shape in _LARGE_SHAPES if shape.shared_bytes <= device.max_shared_bytes]
-    return min(fitting, key=lambda shape: shape.estimate_cost(device, m, n), default=_SMALLEST_SHAPE)
+    shape = min(fitting, key=lambda shape: shape.estimate_cost(device, m, n), default=_SMALLEST_SHAPE)
+    steps = shape.tiles_per_block(device, m, n) * -(-k // _DEPTH)
+    # Without clusters, each block would copy rows of B that do not begin at lines, and so have a line more per box.
+    is_shared = n > _LINE and _pitch(n) % _LINE > 0 and m > shape.rows and steps >= _MIN_SHARING_STEPS
+    can_share = device.has_clusters and device.multiprocessors >= _SHARING
+    return replace(shape, sharing=_SHARING) if is_shared and can_share else shape
 
 
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
@@ -130,7 +156,7 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
         (shape.grid(engine.device, m, n), 1, 1),
         (shape.threads, 1, 1),
         TensorMap(padded_a, shape.rows),
-        TensorMap(padded_b, _DEPTH),
+        TensorMap(padded_b, _DEPTH // shape.sharing),
         c,
         *(np.int32(each) for each in (m, n, k)),
         np.float32(params["alpha"]),
@@ -142,13 +168,20 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
             engine.free(padded)
 
 
+def _pitch(columns: int) -> int:
+    """Return the elements from one row to the next: a multiple of a copy's, or of a line's if rows are padded."""
+    if columns % _COPY_ELEMENTS == 0:
+        return columns
+    unit = _LINE if columns >= _MIN_LINE_ELEMENTS else _COPY_ELEMENTS
+    return -(-columns // unit) * unit
+
+
 def _pad_rows(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
     """Return a matrix with a row length that is a multiple of a copy's: itself, or a copy padded with zeros."""
     rows, columns = matrix.shape
-    if columns % _COPY_ELEMENTS == 0:
+    pitch = _pitch(columns)
+    if pitch == columns:
         return matrix
-    unit = _LINE if columns >= _MIN_LINE_ELEMENTS else _COPY_ELEMENTS
-    pitch = -(-columns // unit) * unit
     padded = engine.allocate((rows, pitch), np.float16)
     parts = pitch // _COPY_ELEMENTS
     grid = (-(-rows * parts // _PADDING_BLOCK), 1, 1)

@@ -124,13 +124,39 @@ def test_several_devices_are_told_to_take_floats() -> None:
         PATTERN.require_distributed().plan(SimpleNamespace(params=PATTERN.check({"dtype": "float16"})))
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(72, 72, 712), (129, 264, 768)])
+def test_blocks_of_a_cluster_share_b_whose_rows_do_not_begin_at_lines(
+    fast_engine: Engine, m: int, n: int, k: int
+) -> None:
+    """One block has rows of C that the other does not have, and more steps than stages."""
+    sharing = []
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(fast_engine, name)
+
+        def build(self, file: str, defines: dict[str, Any]) -> Any:
+            sharing.append(defines["SHARING"])
+            return fast_engine.build(file, defines)
+
+    inputs = random_matrices(m, n, k)
+    assert_product(run(Watched(), "warpgroups", inputs, alpha=0.5, beta=-2.0), inputs, 0.5, -2.0)
+    assert sharing == [2]
+
+
 @pytest.mark.parametrize(
     ("sides", "opt_in", "tile", "grid"),
     [
-        ((4096, 4096, 64), 232_448, (128, 256), 132),
+        ((4096, 4096, 64), 232_448, (128, 256), 128),
+        ((4097, 4097, 64), 232_448, (192, 192), 132),
         ((2048, 2048, 64), 232_448, (128, 256), 128),
-        ((2000, 3000, 64), 232_448, (128, 192), 132),
-        ((3072, 3072, 64), 232_448, (192, 192), 132),
+        ((2000, 3000, 64), 232_448, (128, 192), 128),
+        ((2000, 3000, 768), 232_448, (128, 192, 2), 128),
+        ((2040, 2040, 768), 232_448, (128, 256, 2), 128),
+        ((2000, 3008, 1000), 232_448, (128, 192), 128),
+        ((500, 5000, 504), 232_448, (128, 192), 108),
+        ((64, 5000, 1000), 232_448, (64, 64), 79),
+        ((3072, 3072, 64), 232_448, (192, 192), 128),
         ((1024, 1024, 64), 232_448, (64, 128), 128),
         ((512, 512, 64), 232_448, (64, 64), 64),
         ((300, 520, 64), 232_448, (64, 64), 45),
@@ -142,9 +168,12 @@ def test_several_devices_are_told_to_take_floats() -> None:
     ],
 )
 def test_blocks_have_tiles_that_keep_a_device_busy(
-    sides: tuple[int, int, int], opt_in: int, tile: tuple[int, int], grid: int
+    sides: tuple[int, int, int], opt_in: int, tile: tuple[int, ...], grid: int
 ) -> None:
-    """And that fit its memory; rows are filled up where they are not whole parts long."""
+    """And that fit its memory; rows are filled up where they are not whole parts long.
+
+    A third number of the tile is that of the blocks that share B.
+    """
     seen: dict[str, Any] = {}
 
     class Watched(NullEngine):
@@ -153,7 +182,7 @@ def test_blocks_have_tiles_that_keep_a_device_busy(
             self.device = replace(self.device, multiprocessors=132, shared_bytes_opt_in=opt_in, has_clusters=True)
 
         def build(self, file: str, defines: Any = None) -> Any:
-            seen["tile"] = (defines["ROWS"], defines["COLUMNS"])
+            seen["tile"] = (defines["ROWS"], defines["COLUMNS"], defines["SHARING"])
             return super().build(file, defines)
 
         def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
@@ -164,7 +193,7 @@ def test_blocks_have_tiles_that_keep_a_device_busy(
         Watched(), random_matrices(m, n, k), PATTERN.check({"n": n, "dtype": "float16"})
     ):
         pass
-    assert seen["tile"] == tile
+    assert seen["tile"] == (*tile, 1)[:3]
     assert len(seen["launches"]) == 1 + (k % 8 > 0) + (n % 8 > 0)
     assert seen["launches"][-1][0] == grid
     assert seen["launches"][-1][1] <= max(opt_in, 48 * 1024)
