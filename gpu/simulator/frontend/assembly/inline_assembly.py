@@ -218,8 +218,8 @@ class _Assembly:
             return self._reinterpret(self.registers[text], type)
         if text.startswith("!") and text[1:].strip() in self.registers:
             return ir.Unary(BOOL, "!", self._value(text[1:].strip(), BOOL, instruction))
-        if text.startswith("%"):
-            return self._reinterpret(self._special(text.lstrip("%"), instruction), type)
+        if text.startswith(("%", "$")):  # "$" replaces a single "%" before the name
+            return self._reinterpret(self._special(text.lstrip("%$"), instruction), type)
         number = _parse_number(text)
         if number is None or not isinstance(type, Scalar):
             raise self._unsupported_error(instruction)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -219,9 +219,9 @@ def _parse_text(
             for name, places in words.items():
                 files[name], edits[name] = insert_keywords(_read_text(name, files), places)
             continue
-        if aligned := _find_refused_alignments(diagnostics, files):
-            for name, places in aligned.items():
-                files[name] = _replace_alignments(_read_text(name, files), places)
+        if spellings := _find_refused_spellings(diagnostics, files):
+            for name, places in spellings.items():
+                files[name] = _replace_spellings(_read_text(name, files), places)
             continue
         launching = {
             str(error.location.file) for error in diagnostics if is_child_launch(error.spelling)
@@ -251,26 +251,41 @@ def _missing_template_keywords(
     return offsets
 
 
-def _find_refused_alignments(diagnostics: Sequence[cindex.Diagnostic], files: Mapping[str, str]) -> dict[str, set[int]]:
-    """Return the offsets, by file, of each `alignas` after a keyword such as `__shared__`, which nvcc accepts."""
-    offsets: dict[str, set[int]] = {}
+def _find_refused_spellings(
+    diagnostics: Sequence[cindex.Diagnostic], files: Mapping[str, str]
+) -> dict[str, dict[int, bytes]]:
+    """Return replacements of equal length, by file and offset, for what nvcc accepts and clang does not.
+
+    These are `alignas` after a keyword such as `__shared__`, and a special register with one percent sign in an asm
+    statement with operands.
+    """
+    replacements: dict[str, dict[int, bytes]] = {}
     for error in diagnostics:
-        if error.spelling in _REFUSED_ALIGNMENTS and error.location.file is not None:
-            name, offset = str(error.location.file), int(error.location.offset)
-            if _read_text(name, files).encode().startswith(_ALIGNMENT, offset):
-                offsets.setdefault(name, set()).add(offset)
-    return offsets
+        if error.location.file is None:
+            continue
+        name, offset = str(error.location.file), int(error.location.offset)
+        if error.spelling in _REFUSED_ALIGNMENTS:
+            old, new = _ALIGNMENT, _ACCEPTED_ALIGNMENT
+        elif error.spelling == _REFUSED_PERCENT_SIGN:
+            old, new, offset = b"%", b"$", offset - 2
+        else:
+            continue
+        if _read_text(name, files).encode().startswith(old, offset):
+            replacements.setdefault(name, {})[offset] = new
+    return replacements
 
 
 _REFUSED_ALIGNMENTS = ("an attribute list cannot appear here", "'alignas' attribute cannot be applied to types")
 _ALIGNMENT, _ACCEPTED_ALIGNMENT = b"alignas", b"alignaS"
 """The keyword, and the shim's macro of equal length for C's `_Alignas`, which clang accepts after other specifiers."""
+_REFUSED_PERCENT_SIGN = "invalid % escape in inline assembly string"
+"""Clang reports it two bytes after the sign. PTX allows the dollar sign in names, where clang accepts it."""
 
 
-def _replace_alignments(text: str, offsets: Collection[int]) -> str:
+def _replace_spellings(text: str, replacements: Mapping[int, bytes]) -> str:
     code = bytearray(text.encode())
-    for offset in offsets:
-        code[offset : offset + len(_ALIGNMENT)] = _ACCEPTED_ALIGNMENT
+    for offset, new in replacements.items():
+        code[offset : offset + len(new)] = new
     return code.decode()
 
 

@@ -170,7 +170,7 @@ def test_memory_atomics_and_special_registers():
         unsigned lane, mask, smid, old;
         LANE(lane);
         asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
-        asm("mov.u32 %0, %%smid;" : "=r"(smid));
+        asm("mov.u32 %0, %smid;" : "=r"(smid));
         float4 v;
         asm("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
             : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "l"(out + 4 * lane));
