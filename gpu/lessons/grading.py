@@ -237,7 +237,8 @@ class _Grader:
         if engine.findings or wrong is not None or after is None:
             judgment = self._describe_failure(engine, wrong, case, ended=after is None)
             described = self._stage.describe_input(before, case)
-            loops = engine.chooser.long_waits.loops if engine.chooser and engine.chooser.long_waits else ()
+            waits = engine.chooser.long_waits if engine.chooser is not None else None
+            loops = waits.loops if waits is not None else set()
             if loops:
                 # A recording would not show the failure: it runs each iteration of a wait.
                 lines = format_lines(sorted({position.line for position in loops}))

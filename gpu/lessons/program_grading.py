@@ -32,6 +32,8 @@ _MAX_SHOWN_CHARACTERS = 80
 _STREAM_NOTES = {
     "late": ", with the operations of streams as late as the program allows",
     "late-interleaved": ", with the operations of streams as late as the program allows, one of each stream in turn",
+    "late-first": ", with only the operations of the first stream as late as the program allows",
+    "late-others": ", with the operations of all streams but the first as late as the program allows",
     "late-reversed": ", with the operations of streams as late as the program allows, those of later streams first",
 }
 

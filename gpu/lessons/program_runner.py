@@ -25,9 +25,9 @@ from gpu.base.findings import Finding
 from gpu.base.paths import ROOT
 from gpu.base.schedules import ROUND_ROBIN
 
-STREAM_ORDERS = ("immediate", "late", "late-reversed", "late-interleaved")
-"""When operations of streams run: when they are issued, or when the program waits for them, in three orders of streams.
-"""
+STREAM_ORDERS = ("immediate", "late", "late-reversed", "late-interleaved", "late-first", "late-others")
+"""When operations of streams run: when they are issued, or when the program waits for them, in three orders of streams;
+or those of the first stream when the program waits, and the others when they are issued; or the reverse."""
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "CXX", "PYTHONPATH", "VIRTUAL_ENV")
 """Environment variables of this process that a stranger's program may see."""
 

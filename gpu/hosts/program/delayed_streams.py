@@ -58,9 +58,10 @@ class DelayedStreams:
 
     Parameters
     ----------
-    order : {"late", "late-reversed", "late-interleaved"}
+    order : {"late", "late-reversed", "late-interleaved", "late-first", "late-others"}
         What a wait for all streams runs: one stream after the other; later streams first; or an operation of each
-        stream in turn.
+        stream in turn. In the last two orders only the operations of the first stream are late, or only those of the
+        others: those that need not wait for late ones run when they are issued.
     withheld : int
         Number of a stream whose operations never run, in the order in which streams other than the default stream get
         their first operations, from 1; 0 for none.
@@ -98,8 +99,17 @@ class DelayedStreams:
         self._last[stream] = self._count
         if stream == self._find_withheld_stream():
             run = _do_nothing
-        self._pending[self._count] = _DelayedOperation(stream, run, frozenset(before))
+        if self._is_late(stream) or before & self._pending.keys():
+            self._pending[self._count] = _DelayedOperation(stream, run, frozenset(before))
+        else:
+            run()
         return self._count
+
+    def _is_late(self, stream: int) -> bool:
+        if self.order not in ("late-first", "late-others") or stream == _DEFAULT:
+            return True
+        first = next(other for other in self._last if other != _DEFAULT)
+        return (stream == first) == (self.order == "late-first")
 
     def _find_withheld_stream(self) -> int | None:
         used = [stream for stream in self._last if stream != _DEFAULT]

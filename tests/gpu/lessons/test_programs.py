@@ -54,6 +54,7 @@ RIGHT: list[tuple[str, str | Edits]] = [
     cudaStreamSynchronize(streams[0]);""",
     ),
     (EVENT, (("cudaStreamWaitEvent(copy, ready)", "cudaEventSynchronize(ready)"),)),
+    (EVENT, (("(copy, ready)", "(copy, ready, cudaEventWaitDefault)"),)),
     (EVENT, (("cudaStreamSynchronize(copy);", "while (cudaStreamQuery(copy) == cudaErrorNotReady) {\n    }"),)),
 ]
 WRONG: list[tuple[str, str | Edits, str]] = [
@@ -79,6 +80,14 @@ WRONG: list[tuple[str, str | Edits, str]] = [
     (PIPELINE, (("streams[number % 2]", "streams[0]"),), "without the streams"),
     (EVENT, (("    cudaEventRecord(ready, compute);\n    cudaStreamWaitEvent(copy, ready);\n", ""),), "order of the"),
     (EVENT, (("cudaStreamSynchronize(copy)", "cudaStreamQuery(copy)"),), "order of the"),
+    (
+        EVENT,
+        (
+            ("    cudaStreamWaitEvent(copy, ready);\n", ""),
+            ("cudaStreamSynchronize(copy);", "cudaEventSynchronize(ready);\n    cudaStreamSynchronize(copy);"),
+        ),
+        "order of the",
+    ),
     (
         EVENT,
         (

@@ -67,6 +67,8 @@ typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void *);
 #define cudaEventBlockingSync 1u
 #define cudaEventDisableTiming 2u
 #define cudaEventInterprocess 4u
+#define cudaEventWaitDefault 0u
+#define cudaEventWaitExternal 1u
 #define cudaHostAllocDefault 0u
 #define cudaHostAllocPortable 1u
 #define cudaHostAllocMapped 2u

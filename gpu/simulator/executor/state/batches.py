@@ -313,12 +313,11 @@ def reads_strongly(loop: ir.Loop) -> bool:
 
 def only_counts_iterations(loop: ir.Loop, slot: int) -> bool:
     """Return whether a loop waits for memory to change, and its variable `slot` affects no accesses and no calls."""
-    flags = {
-        node.slot if isinstance(node, ir.Declare) else node.place.slot
-        for node in walk(loop)
-        if (isinstance(node, ir.Declare) or (isinstance(node, ir.Assign) and isinstance(node.place, ir.Local)))
-        and _has_strong_read(node.value)
-    }
+    flags: set[int] = set()
+    for node in walk(loop):
+        match node:
+            case ir.Declare(slot, _, value) | ir.Assign(_, ir.Local(_, slot), value) if _has_strong_read(value):
+                flags.add(slot)
     conditions = [loop.condition, *(node.condition for node in walk(loop.body) if isinstance(node, ir.If))]
     tests_memory = any(
         _has_strong_read(condition)

@@ -57,6 +57,27 @@ def test_a_wait_for_all_runs_streams_in_each_order(order: str, done: list[str]) 
     assert log.done == done
 
 
+@pytest.mark.parametrize(
+    ("order", "issued", "done"),
+    [
+        ("late-first", ["b1"], ["b1", "a1", "event 7", "b2"]),
+        ("late-others", ["a1", "event 7"], ["a1", "event 7", "b1", "b2"]),
+    ],
+)
+def test_some_streams_are_late_and_others_wait_only_for_their_events(
+    order: str, issued: list[str], done: list[str]
+) -> None:
+    log = Log(order)
+    log.submit(A, "a1")
+    log.record(7, A)
+    log.submit(B, "b1")
+    log.streams.wait_for_event(B, 7)
+    log.submit(B, "b2")
+    assert log.done == issued
+    log.streams.finish_stream(B)
+    assert log.done == done
+
+
 def test_an_event_orders_only_what_comes_after_the_wait() -> None:
     log = Log("late-reversed")
     log.submit(A, "a1")
