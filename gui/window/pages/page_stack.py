@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from PyQt6.QtCore import QObject, pyqtSignal
-from PyQt6.QtWidgets import QStackedWidget
+from PyQt6.QtWidgets import QStackedWidget, QWidget
 
 from gpu.declaration.pattern import Progress
 from gpu.messages.events import Failure
@@ -17,6 +17,7 @@ from gui.model.settings import SavedSettings
 from gui.model.time_modeler import ModelFollower
 from gui.model.workbench import Workbench
 from gui.step_view.warps.timeline_requests import TimelineSubject
+from gui.widgets.view_keys import accepts_text
 from gui.window.messages import Messages
 from gui.window.pages.pattern_page import PatternPage
 
@@ -78,6 +79,10 @@ class Pages(QObject):
         if name not in self._visited_names:
             page.select_tab(self._saved_settings.tab(name))
         self._visited_names.add(name)
+        if self._stack.currentWidget() is not page:
+            # Qt would return the focus to the text last typed in, and digits would change it instead of the variant.
+            for widget in filter(accepts_text, page.findChildren(QWidget)):
+                widget.clearFocus()
         self._stack.setCurrentWidget(page)
         self.page_shown.emit(name)
 

@@ -155,6 +155,18 @@ def test_digits_typed_into_a_field_choose_no_variant(qtbot, window):
     assert box.value() == 23
 
 
+def test_digits_choose_variants_of_a_page_that_the_user_returns_to(qtbot, window):
+    code = window.page.source.code
+    code.setFocus()
+    text = code.toPlainText()
+    press_key(qtbot, window, Qt.Key.Key_F3)
+    for key in (Qt.Key.Key_BracketRight, Qt.Key.Key_BracketLeft, Qt.Key.Key_F2):
+        press_key(qtbot, window, key)
+    qtbot.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_2)
+    assert code.toPlainText() == text
+    assert window.page.variant is window.bench.pattern.variants[1]
+
+
 def test_digits_typed_into_the_filter_choose_no_variant(qtbot, window):
     window.page.form.change_values(filter="custom")
     editor = window.page.form.fields["coefficients"].editor
