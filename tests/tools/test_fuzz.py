@@ -31,12 +31,13 @@ def test_a_hundred_attacks_of_each_area_find_nothing(tmp_path, area):
 
 def attack_area(folder: Path, area: str, count: int = 3) -> Batch:
     # What is to be a hang is one soon; nothing else is one on a machine that is busy.
-    return Batch(area, HOSTILE, 1, 0, count, folder, limit_s=0.3 if area in ("endless", "deaf") else 60.0)
+    return Batch(area, HOSTILE, 1, 0, count, folder, limit_s=0.3 if area in ("endless", "deaf", "waiting") else 60.0)
 
 
 @unix
 @pytest.mark.parametrize(
-    ("area", "outcome"), [("broken", TRACEBACK), ("endless", HANG), ("greedy", MEMORY), ("sound", PASSED)]
+    ("area", "outcome"),
+    [("broken", TRACEBACK), ("endless", HANG), ("greedy", MEMORY), ("sound", PASSED), ("waiting", PASSED)],
 )
 def test_what_came_of_an_attack_is_told(tmp_path, area, outcome):
     if area == "greedy" and sys.platform != "linux":
