@@ -141,7 +141,7 @@ def test_blocks_of_a_cluster_share_b_whose_rows_do_not_begin_at_lines(
 
     inputs = random_matrices(m, n, k)
     assert_product(run(Watched(), "warpgroups", inputs, alpha=0.5, beta=-2.0), inputs, 0.5, -2.0)
-    assert sharing == [2]
+    assert set(sharing) == {2}
 
 
 @pytest.mark.parametrize(
