@@ -48,6 +48,14 @@ _TIME_LIMIT_S = 20.0
 """Seconds after which a launch is stopped if it has not reached its loop limit; results do not depend on time."""
 _SCHEDULE_KINDS = (("lanes", 128), ("shuffle", 512), ("cached", 512))
 """Kinds of schedules, and the most threads of a launch in each; running lanes independently is slow."""
+_UNDEFINED = frozenset(
+    f"-W{name}"
+    for name in (
+        *("division-by-zero", "return-type", "shift-count-negative", "shift-count-overflow"),
+        *("sometimes-uninitialized", "uninitialized"),
+    )
+)
+"""Options of compiler warnings about operations without a defined result."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +199,9 @@ class _Grader:
                 return self._describe_unrunnable(error)
             if submission_types != types:
                 return self._describe_unrunnable(KernelError("The kernel's parameters differ from those of the task."))
+            undefined = self._find_undefined_behavior(engine.build_simulated_module(self._stage.file))
+            if undefined is not None:
+                return undefined
             variables = _Variables(engine.build_simulated_module(self._stage.file))
             for case in generate_cases(self._task, self._stage, self._seed):
                 failure = self._run_case(engine, reference_engine, case, types, variables)
@@ -365,6 +376,19 @@ class _Grader:
         elif wrong is not None and not mistakes:
             verdict = replace(verdict, sentence=f"For this input, {wrong}.")
         return Judgment(self._task.name, False, verdict, check, case, wrong, runs=self._runs)
+
+    def _find_undefined_behavior(self, module: SimulatedModule) -> Judgment | None:
+        """Return a judgment if the compiler finds an operation without a defined result."""
+        for launch in self._stage.launches:
+            for found in module.iterate_warnings(launch.kernel):
+                if found.option in _UNDEFINED:
+                    path, lines = Path(self._stage.file), self._text.split("\n")
+                    position = replace(found.position, file=self._stage.file)
+                    diagnostics = (build_diagnostic(found.message, position, path, lines, "error"),)
+                    verdict = Verdict("wrong", "✗ not accepted: undefined behavior", found.message)
+                    check = Check(diagnostics=diagnostics, failure=found.message)
+                    return Judgment(self._task.name, False, verdict, check, runs=self._runs)
+        return None
 
     def _describe_unrunnable(self, error: KernelError | InputError, case: GradingCase | None = None) -> Judgment:
         what = "does not compile" if isinstance(error, CompileError) else "cannot be run"

@@ -6,6 +6,7 @@ import pytest
 
 from tests.gpu.lessons.edited_solutions import Edits, grade
 
+ADD = "01-threads-and-indices/add"
 STRIDE = "01-threads-and-indices/grid-stride"
 GROUPS = "07-warp-primitives/groups"
 FIRST = "07-warp-primitives/first-negative"
@@ -18,6 +19,7 @@ KAHAN = "22-float-sums/compensated"
 SIZE = "14-occupancy/shared-size"
 LOADS = "14-occupancy/four-loads"
 
+INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
 BALLOT = """    bool negative = i < n && x[i] < 0;
     unsigned votes = __ballot_sync(0xffffffffu, negative);"""
 MATCH = (
@@ -35,6 +37,9 @@ COUNT = """        __threadfence();
 
 # A text replaces the gap; pairs replace parts of the solution.
 WRONG: list[tuple[str, str | Edits]] = [
+    (ADD, f"{INDEX} float v; if (i < n) v = a[i]; v += b[min(i, n - 1)]; if (i < n) c[i] = v;"),
+    (ADD, f"{INDEX} int k = 1 << 32; if (i < n) c[i] = a[i] + b[i] + 0 * k;"),
+    (KAHAN, "double d = (double)total + (int)x[i] - lost; total = (float)d; lost = (float)(total - d);"),
     ("06-transpose/scatter", "b[(short)(column * rows + row)] = a[row * columns + column];"),
     ("04-shared-memory/any-block", (("extern __shared__ float s[]", "__shared__ float s[48]"),)),
     ("02-divergence/clamp", "float v = x[i];\nif (v < low) v = low;\nelse if (v >= high + 1.0f) v = high;\ny[i] = v;"),
@@ -85,6 +90,7 @@ WRONG: list[tuple[str, str | Edits]] = [
     (KAHAN, "float next = total + x[i]; lost += (next - total) - x[i]; total = next;"),
 ]
 RIGHT: list[tuple[str, str | Edits]] = [
+    (ADD, f"{INDEX} float v; if (i < n) v = a[i] + b[i]; if (i < n) c[i] = v;"),
     (STRIDE, (("2.0f * x[i]", "x[i] + x[i]"),)),
     (TREE, """for (int half = 32; half > 0; half /= 2) {
         float other = t < half ? s[t + half] : 0.0f;

@@ -58,6 +58,7 @@ _ARGUMENTS = (
     "-Wno-invalid-constexpr",  # nvcc accepts it
     "-Wno-pragma-once-outside-header",
     "-Wtype-limits",  # comparisons of unsigned numbers that are always true or false
+    "-Wuninitialized",
     UNUSED_PARAMETER,
     "-I",
     str(SHIM),
