@@ -79,8 +79,8 @@ def link_units(
             "".join((text, "\n", *(f'#include "{_escape(path)}"\n' for path, _ in others))),
             own.path, own.defines, own.include_dirs, tolerant=True,
         )  # fmt: skip
-        for each in (find_module(unit), *(loaded for _, loaded in others)):
-            module.share_variables(each.module)
+        for alone in (find_module(unit), *(loaded for _, loaded in others)):
+            module.share_variables(alone.module)
     return LoadedModule(module, text)
 
 

@@ -221,8 +221,8 @@ def _parse_text(
                 files[name], edits[name] = insert_keywords(_read_text(name, files), places)
             continue
         if spellings := _find_refused_spellings(diagnostics, files):
-            for name, places in spellings.items():
-                files[name] = _replace_spellings(_read_text(name, files), places)
+            for name, replacements in spellings.items():
+                files[name] = _replace_spellings(_read_text(name, files), replacements)
             continue
         launching = {
             str(error.location.file) for error in diagnostics if is_child_launch(error.spelling)
