@@ -20,6 +20,8 @@ from gui.widgets.basic import wrap_tip
 
 _GLIDE_MS = 16
 _MAX_COLUMN_WIDTH, _MAX_FILM_COLUMN_WIDTH = 150, 72
+_ROOM_PER_ROW = 130
+"""Pixels, at the normal text size, that a row keeps beside pictures of findings."""
 _MAX_STRIP_SHARE = 0.5
 """Maximum height of the picture of a finding below the rows, relative to the view."""
 
@@ -169,8 +171,10 @@ class FlowView(QWidget):
     def _strip(self) -> QRectF:
         """Return the place of the pictures of findings: below the rows, or all of the view if there are none."""
         height = max((picture.height for picture in self._finding_pictures), default=0)
-        if height and self.viewport.layout is not None and not self.viewport.layout.rows:
-            height = self.height()
+        rows = len(self.viewport.layout.rows) if self.viewport.layout is not None else 1
+        if height:
+            # A few rows leave room for a larger picture.
+            height = max(height, self.height() - rows * look().px(_ROOM_PER_ROW)) if rows else self.height()
         height = min(height, int(_MAX_STRIP_SHARE * self.height())) if height < self.height() else height
         return QRectF(0, self.height() - height, self.width(), height)
 

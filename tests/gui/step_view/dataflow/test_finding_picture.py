@@ -81,13 +81,20 @@ def test_a_first_statement_that_fails_has_a_picture(qtbot, show, body, caption, 
     assert list(thread) in list(clicked)
 
 
-@pytest.mark.parametrize("first", [0, 3, 6])
-def test_the_picture_of_a_finding_fills_a_large_panel(qtbot, show, first):
-    body, _, _, thread = FIRST_STATEMENTS[first]
+REVERSED = "__shared__ float s[64];\ns[threadIdx.x] = a[threadIdx.x];\nb[threadIdx.x] = s[63 - threadIdx.x];"
+
+
+@pytest.mark.parametrize(
+    ("body", "thread"), [(FIRST_STATEMENTS[number][0], FIRST_STATEMENTS[number][3]) for number in (0, 3, 6)]
+    + [(REVERSED, (0, 0))]
+)  # fmt: skip
+def test_the_picture_of_a_finding_fills_a_large_panel(qtbot, show, body, thread):
     models = build_own_models(body)
     view = show(models, (1500, 840))
     view.show_moment(models.findings[0].moment + 1)
     red = find_red_pixels(view)
+    if models.layout.rows:
+        red = red[red[:, 0] > view.height() / 2]
     height, width = np.ptp(red, axis=0)
     assert height > 0.25 * view.height() or width > 0.6 * view.width()
     assert red.max(axis=0)[1] < view.width() - 2
