@@ -65,6 +65,7 @@ _WORK_UNITS = {
 CURVES, WORKERS = "Curves", "Workers"
 _LARGEST_SIZE_TITLE, _SINGLE_SIZE_TITLE = "Up to n =", "At n ="
 _VARIANTS_TITLE = "Variants"
+_CARD_MARGIN = 12
 _SIMULATION_TIME_UNIT = f"ms {SIMULATION_TIME_LABEL}"
 
 
@@ -309,7 +310,7 @@ class CompareTab(QWidget):
         self.view_stack.addWidget(plot)
         self.view_stack.addWidget(self.modeled_views)
         self.view_stack.addWidget(self.workers)
-        ladder = Card(_VARIANTS_TITLE, margins=(12, 8, 12, 12))
+        ladder = Card(_VARIANTS_TITLE, margins=(_CARD_MARGIN, 8, _CARD_MARGIN, 12))
         self.size_label = ElidedLabel("caption", "Size of the figures", right=True)
         ladder.head.addWidget(self.size_label, 1)
         self.listed = QWidget()
@@ -328,7 +329,7 @@ class CompareTab(QWidget):
         contents.setLayout(column(self.listed, self.workers.figures, 0, spacing=0))
         scroll.setWidget(contents)
         ladder.body.addWidget(scroll, 1)
-        choices = QGridLayout()
+        self._choices = choices = QGridLayout()
         choices.setHorizontalSpacing(8)
         self.size_title = label(_LARGEST_SIZE_TITLE, "caption")
         self.size_title.setBuddy(self.largest)
@@ -833,8 +834,17 @@ class CompareTab(QWidget):
                 each.show_figure(f"{format_figure(value)}{at}", best=value == best, tip=reason)
 
     def _resize_ladder(self) -> None:
-        """Set the width of the variants card in proportion to the text size, at most 32% of the tab."""
-        self.variants_card.setFixedWidth(min(look().px(380), round(0.32 * self.width())))
+        """Set the width of the variants card in proportion to the text size, at most 32% of the tab.
+
+        Where the button does not fit beside the sizes, it gets a line of its own.
+        """
+        width = min(look().px(380), round(0.32 * self.width()))
+        self.variants_card.setFixedWidth(width)
+        controls = (self.size_title, self.largest, self.measure_button)
+        needed = sum(each.sizeHint().width() for each in controls) + 2 * self._choices.horizontalSpacing()
+        self._choices.removeWidget(self.measure_button)
+        place = (1, 0, 1, 3) if needed > width - 2 * _CARD_MARGIN else (0, 2, 1, 1)
+        self._choices.addWidget(self.measure_button, *place)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

@@ -194,7 +194,7 @@ def test_where_every_variant_fails_the_window_says_why(qtbot, comparing):
 def test_curves_and_ladder_share_the_window_at_any_size_of_text(qtbot, comparing, size):
     tab = comparing.page.compare
     comparing.appearance.set_text_size(size)
-    for width in (1280, 1920):
+    for width in (1024, 1280, 1920):
         comparing.resize(width, 720)
         qtbot.waitUntil(lambda width=width: comparing.width() == width)
         shown = (tab.variants_card, tab.measure_button, *tab.unit.buttons.values())
@@ -204,6 +204,8 @@ def test_curves_and_ladder_share_the_window_at_any_size_of_text(qtbot, comparing
         for each in shown:
             right = each.mapTo(tab, each.rect().bottomRight()).x()
             assert right < tab.width(), "nothing is cut at the window's edge"
+        for each in (tab.largest, tab.measure_button):
+            assert each.width() >= each.sizeHint().width()
         assert tab.curves.width() > tab.variants_card.width()
         assert tab.variants_card.width() == min(look().px(380), round(0.32 * tab.width()))
 
