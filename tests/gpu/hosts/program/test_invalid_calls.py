@@ -1,7 +1,8 @@
 """Calls that CUDA answers with an error: null results, sizes beyond memory, and streams that were destroyed.
 
-An H100 with CUDA 13.0 returned the errors of all calls with defined behavior. Uses of destroyed streams and events are
-undefined there; here they are errors.
+An H100 with CUDA 13.0 returned the errors of all calls with defined behavior, except those that name a function that is
+no kernel: their error is from CUDA's documentation. Uses of destroyed streams and events are undefined there; here they
+are errors.
 """
 
 from __future__ import annotations
