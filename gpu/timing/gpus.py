@@ -81,6 +81,9 @@ class GpuDescription:
         Time between the starts of two blocks, on the whole GPU.
     sources : mapping of str to str
         The source of each number.
+    has_empty_caches : bool
+        Whether a launch starts with empty caches, as under a profiler; otherwise L2 contains stored data of earlier
+        launches, which this launch evicts.
     """
 
     name: str
@@ -132,6 +135,7 @@ class GpuDescription:
     launch_us: float
     block_ns: float
     sources: dict[str, str]
+    has_empty_caches: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,7 @@ def read_gpu(path: Path) -> GpuDescription:
     values: dict[str, Any] = {"key": path.stem}
     sources: dict[str, str] = {}
     for field in fields(GpuDescription):
-        if field.name in ("key", "sources"):
+        if field.name in ("key", "sources", "has_empty_caches"):
             continue
         if field.name not in data:
             raise InputError(f"{file} has no value for {field.name}.")
