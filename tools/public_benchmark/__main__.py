@@ -61,7 +61,6 @@ def _compare_programs(
 ) -> dict[str, list[ComparedLaunch]]:
     deadline = time.monotonic() + 60 * options.minutes
     build_file = options.build or options.profile.with_name("compile_commands.json")
-    measurement = MEASUREMENTS[options.gpu]
     recipes = read_build_commands(build_file) if build_file.is_file() else {}
 
     def compare(name: str) -> list[ComparedLaunch] | None:
@@ -70,10 +69,7 @@ def _compare_programs(
             return read_results(programs[name], kept)
         if time.monotonic() > deadline or (options.tuned and not is_tuned(name)):
             return None
-        launches = compare_program(
-            options.hecbench, programs[name], recipes, measurement.gpu, measurement.clock_ghz, options.kept,
-            options.limit,
-        )  # fmt: skip
+        launches = compare_program(options.hecbench, programs[name], recipes, options.gpu, options.kept, options.limit)
         modeled = sum(launch.ratio is not None for launch in launches)
         print(f"{name}: {modeled} of {len(launches)} launches modeled", flush=True)
         return launches

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu.timing.gpus import GpuDescription, find_gpu
 
 GPUFLOPBENCH = "https://github.com/Scientific-Computing-Lab/gpuFLOPBench"
 
 _BY_OTHERS = f"""\
-[gpuFLOPBench]({GPUFLOPBENCH}) measured these launches with
-Nsight Compute, which locks the GPU to its base clock, 1.44 GHz, and empties the caches. Its times exclude the gaps
-between kernels: an empty kernel takes 1.7 us, to which the model's launch time was set."""
+[gpuFLOPBench]({GPUFLOPBENCH}) measured these launches, of programs
+built by clang, with Nsight Compute, which locks the GPU to its base clock, 1.44 GHz, and empties the caches. Its times
+exclude the gaps between kernels: an empty kernel takes 1.7 us, to which the model's launch time was set."""
 _BY_US = f"""\
 We measured these launches with `python -m tools.public_benchmark.measure`: the programs and arguments of
 [gpuFLOPBench]({GPUFLOPBENCH}), built by nvcc, with Nsight
-Compute, free clocks and empty caches. The model's launch time is that of the RTX 3080's measurement."""
+Compute, free clocks and empty caches. An empty kernel takes {{empty}}, to which the model's launch time was set."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,9 @@ class Measurement:
         The clock of the measurement.
     dram_gb_s : float
         The rate of DRAM in the GPU's data sheet.
+    launch_us : float
+        The launch time with which the model gives the profiler's time of an empty kernel. The profiler measures from
+        the start to the end of the kernel, events also the gaps between kernels.
     note : str
         How it was measured, for the page.
     """
@@ -38,12 +41,33 @@ class Measurement:
     gpu: str
     clock_ghz: float
     dram_gb_s: float
+    launch_us: float
     note: str
 
     @property
     def description(self) -> GpuDescription:
         """The description of the GPU, at its usual clock."""
         return find_gpu(self.gpu)
+
+    @property
+    def profiled_gpu(self) -> GpuDescription:
+        """The GPU as the profiler measures it: the clock of multiprocessors and L2, the launch time, empty caches."""
+        gpu = self.description
+        ratio = self.clock_ghz / gpu.clock_ghz
+        return replace(
+            gpu,
+            clock_ghz=self.clock_ghz,
+            has_empty_caches=True,
+            launch_us=self.launch_us,
+            last_cache_gb_s=gpu.last_cache_gb_s * ratio,
+            last_cache_random_gb_s=gpu.last_cache_random_gb_s * ratio,
+            last_cache_mp_gb_s=gpu.last_cache_mp_gb_s * ratio,
+            memory_mp_gb_s=gpu.memory_mp_gb_s * ratio,
+            atomic_same_ns=gpu.atomic_same_ns / ratio,
+            atomic_ns=gpu.atomic_ns / ratio,
+            atomic_lane_ns=gpu.atomic_lane_ns / ratio,
+            block_ns=gpu.block_ns / ratio,
+        )
 
     def is_compute_bound(self, float32_operations: float, float64_operations: float, dram_bytes: float) -> bool:
         """Return whether operations per byte exceed the ratio of the peak rates, for float32 or float64."""
@@ -57,9 +81,9 @@ class Measurement:
 MEASUREMENTS: Mapping[str, Measurement] = {
     each.gpu: each
     for each in (
-        Measurement("rtx-3080", 1.44, 760.3, _BY_OTHERS),
-        Measurement("h100", 1.98, 3352.0, _BY_US),
-        Measurement("h200", 1.98, 4800.0, _BY_US),
+        Measurement("rtx-3080", 1.44, 760.3, 1.3, _BY_OTHERS),
+        Measurement("h100", 1.98, 3352.0, 1.76, _BY_US.format(empty="2.1 us")),
+        Measurement("h200", 1.98, 4800.0, 1.76, _BY_US.format(empty="2.1 us on an H100")),
     )
 }
 """By the key of the GPU. At 1.44 GHz, the fastest kernel of the RTX 3080's data reaches 98 % of the peak."""

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,37 +25,15 @@ from gpu.hosts.program.host_compiler import HostOptions
 from gpu.hosts.program.program_runner import compile_and_run
 from gpu.run.programs.launch_modeler import LaunchModeler
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.timing.gpus import GpuDescription, find_gpu
+from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.sampled_blocks import GridShape
+from tools.public_benchmark.measurements import MEASUREMENTS
 from tools.public_benchmark.profile import Extents, format_kernel_name
 
 _MAX_LANE_INSTRUCTIONS = 2e9
 """Limit on lane instructions of all launches that run, by the model's count."""
 _UNKNOWN_LANE_INSTRUCTIONS = 1000
 """Lane instructions per thread that a launch counts if the timing model does not support it."""
-
-
-_PROFILED_LAUNCH_US = 1.3
-"""The launch time with which the model gives the profiler's time of an empty kernel, 1.73 us. The profiler measures
-from the start to the end of the kernel, events also the gaps between kernels."""
-
-
-def describe_profiled_gpu(gpu: GpuDescription, clock_ghz: float) -> GpuDescription:
-    """Return a GPU as the profiler measures it: at another clock of multiprocessors and L2, with a shorter launch."""
-    ratio = clock_ghz / gpu.clock_ghz
-    return replace(
-        gpu,
-        clock_ghz=clock_ghz,
-        launch_us=_PROFILED_LAUNCH_US,
-        last_cache_gb_s=gpu.last_cache_gb_s * ratio,
-        last_cache_random_gb_s=gpu.last_cache_random_gb_s * ratio,
-        last_cache_mp_gb_s=gpu.last_cache_mp_gb_s * ratio,
-        memory_mp_gb_s=gpu.memory_mp_gb_s * ratio,
-        atomic_same_ns=gpu.atomic_same_ns / ratio,
-        atomic_ns=gpu.atomic_ns / ratio,
-        atomic_lane_ns=gpu.atomic_lane_ns / ratio,
-        block_ns=gpu.block_ns / ratio,
-    )
 
 
 @dataclass
@@ -145,11 +123,9 @@ class LaunchRecorder:
 def main(request_file: Path) -> int:
     """Run the program of a request; return its exit code."""
     request = json.loads(request_file.read_text("utf-8"))
-    gpu = find_gpu(request["gpu"])
-    emulate_gpu_attributes(gpu)
-    recorder = LaunchRecorder(
-        request["wanted"], describe_profiled_gpu(gpu, request["clock_ghz"]), Path(request["target"])
-    )
+    measurement = MEASUREMENTS[request["gpu"]]
+    emulate_gpu_attributes(measurement.description)
+    recorder = LaunchRecorder(request["wanted"], measurement.profiled_gpu, Path(request["target"]))
     journal = Journal(fast=True, model_launch=recorder.model_launch, should_execute=recorder.should_execute)
     folder = Path(request["folder"])
     os.chdir(folder)

@@ -49,7 +49,6 @@ def compare_program(
     launches: Sequence[MeasuredLaunch],
     recipes: Mapping[str, Recipe],
     gpu: str,
-    clock_ghz: float,
     kept: Path,
     limit_s: int,
 ) -> list[ComparedLaunch]:
@@ -64,8 +63,7 @@ def compare_program(
     recipes : mapping of str to Recipe
         How to build programs, by name; others are built as their makefiles say.
     gpu : str
-    clock_ghz : float
-        The clock of the measurement.
+        The key of the measured GPU.
     kept : Path
         The folder of results.
     limit_s : int
@@ -74,7 +72,7 @@ def compare_program(
     target = kept / f"{launches[0].program}.json"
     if not target.is_file():
         begin = time.monotonic()
-        results, reason = _run_program(hecbench, launches, recipes, gpu, clock_ghz, limit_s)
+        results, reason = _run_program(hecbench, launches, recipes, gpu, limit_s)
         data = {"launches": results, "reason": reason, "seconds": round(time.monotonic() - begin, 1)}
         kept.mkdir(parents=True, exist_ok=True)
         new = target.with_suffix(".new")
@@ -96,7 +94,6 @@ def _run_program(
     launches: Sequence[MeasuredLaunch],
     recipes: Mapping[str, Recipe],
     gpu: str,
-    clock_ghz: float,
     limit_s: int,
 ) -> tuple[dict[str, Any], str]:
     """Run a program; return the results by key, and why other launches have none."""
@@ -117,7 +114,7 @@ def _run_program(
                 "folder": str(folder.resolve()), "files": recipe.files, "arguments": launches[0].arguments.split(),
                 "include_dirs": [value for kind, value in options if kind == "-I"],
                 "defines": [_split_define(value) for kind, value in options if kind == "-D"],
-                "wanted": [launch.key for launch in launches], "gpu": gpu, "clock_ghz": clock_ghz,
+                "wanted": [launch.key for launch in launches], "gpu": gpu,
                 "target": str(target),
             }),
             "utf-8",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 import statistics
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from tools.public_benchmark.explanations import EXPLANATIONS
 from tools.public_benchmark.measurements import Measurement
-from tools.public_benchmark.profile import is_tuned
+from tools.public_benchmark.profile import format_kernel_name, is_tuned
 from tools.public_benchmark.runs import ComparedLaunch
 
 _OPERATIONS_TOLERANCE, _DRAM_TOLERANCE, _MISS = 0.01, 0.15, 1.5
@@ -61,9 +64,12 @@ def format_section(
         title: [launch for name, each in programs.items() if is_tuned(name) == tuned for launch in each]
         for title, tuned in (("looked at", True), ("not looked at", False))
     }
-    lines += ["| half | programs | launches | modeled | MAPE | median error | within 1.5x | within 2x | Spearman |"]
-    lines += ["| --- | --: | --: | --: | --: | --: | --: | --: | --: |"]
+    lines += [
+        "| half | programs | launches | modeled | MAPE | median error | bias | within 1.5x | within 2x | Spearman |"
+    ]
+    lines += ["| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |"]
     lines += [_format_times(title, launches) for title, launches in halves.items()]
+    lines += ["", *_format_cost([launch for launches in halves.values() for launch in launches])]
     lines += ["", "| half | float32 operations | float64 operations | DRAM bytes | roofline class |"]
     lines += ["| --- | --: | --: | --: | --: |"]
     lines += [_format_counts(title, launches, measurement) for title, launches in halves.items()]
@@ -72,6 +78,7 @@ def format_section(
     lines += ["| --- | --- | --- | --: | --: | --: | --- |"]
     for title, launches in halves.items():
         lines += _format_misses(title, launches)
+    lines += ["", *_explain_misses([launch for launches in halves.values() for launch in launches])]
     lines += ["", "### Not modeled", "", "| half | launches | reason |", "| --- | --: | --- |"]
     for title, launches in halves.items():
         lines += _format_refusals(title, launches)
@@ -93,16 +100,29 @@ def _format_times(title: str, launches: Sequence[ComparedLaunch]) -> str:
     count = len({launch.measured.program for launch in launches})
     start = f"| {title} | {count} | {len(launches)} | {len(modeled)} |"
     if not modeled:
-        return f"{start} | | | | |"
+        return f"{start} | | | | | |"
     errors = [abs(ratio - 1) for _, ratio in modeled]
     shares = [sum(1 / factor <= ratio <= factor for _, ratio in modeled) / len(modeled) for factor in (1.5, 2.0)]
+    bias = math.exp(statistics.mean(math.log(ratio) for _, ratio in modeled))
     rank = compute_rank_correlation(
         [launch.measured.time_us for launch, _ in modeled], [launch.result["time_us"] for launch, _ in modeled]
     )
     return (
-        f"{start} {statistics.mean(errors):.0%} | {statistics.median(errors):.0%} | {shares[0]:.0%} | {shares[1]:.0%} "
-        f"| {rank:.3f} |"
+        f"{start} {statistics.mean(errors):.0%} | {statistics.median(errors):.0%} | {bias:.2f} | {shares[0]:.0%} "
+        f"| {shares[1]:.0%} | {rank:.3f} |"
     )
+
+
+def _format_cost(launches: Sequence[ComparedLaunch]) -> list[str]:
+    """Return the sentences about the bias, and about the seconds to model a launch."""
+    seconds = [launch.result["seconds"] for launch, _ in _modeled(launches)]
+    lines = ["Bias is the geometric mean of modeled over measured times."]
+    if seconds:
+        lines.append(
+            f"Modeling a launch takes {statistics.median(seconds):.1f} s at the median and "
+            f"{max(seconds):.1f} s at most."
+        )
+    return lines
 
 
 def compute_rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
@@ -147,9 +167,23 @@ def _is_class_right(launch: ComparedLaunch, measurement: Measurement) -> bool:
     ) == measurement.is_compute_bound(result["float32_operations"], result["float64_operations"], result["dram_bytes"])
 
 
-def _format_misses(title: str, launches: Sequence[ComparedLaunch]) -> Iterator[str]:
+def _find_misses(launches: Sequence[ComparedLaunch]) -> list[tuple[ComparedLaunch, float]]:
     misses = [each for each in _modeled(launches) if not 1 / _MISS <= each[1] <= _MISS]
-    for launch, ratio in sorted(misses, key=lambda each: each[1]):
+    return sorted(misses, key=lambda each: each[1])
+
+
+def _explain_misses(launches: Sequence[ComparedLaunch]) -> list[str]:
+    """Return the mechanism of each kernel with a miss, as lines of a list."""
+    kernels = [
+        f"{launch.measured.program} {format_kernel_name(launch.measured.kernel).partition('<')[0]}"
+        for launch, _ in _find_misses(launches)
+    ]
+    lines = [f"- {_shorten(kernel)}: {EXPLANATIONS.get(kernel, 'Not explained.')}" for kernel in dict.fromkeys(kernels)]
+    return [wrapped for line in lines for wrapped in textwrap.wrap(line, 120, subsequent_indent="  ")]
+
+
+def _format_misses(title: str, launches: Sequence[ComparedLaunch]) -> Iterator[str]:
+    for launch, ratio in _find_misses(launches):
         measured, result = launch.measured, launch.result
         stale = "" if result["true_values"] else ", memory not written"
         yield (

@@ -144,11 +144,17 @@ def test_the_last_line_of_a_program_tells_why_it_launched_nothing(tmp_path) -> N
 
 def compared(program: str, measured_us: float, **result: object) -> ComparedLaunch:
     launch = MeasuredLaunch(program, "", "k(int)", (1, 1, 1), (32, 1, 1), measured_us, 1000.0, 100.0, 0.0, 0.0)
-    figures = {"dram_bytes": 1100.0, "float32_operations": 100.0, "float64_operations": 0.0, "true_values": True}
+    figures: dict[str, object] = {
+        "dram_bytes": 1100.0,
+        "float32_operations": 100.0,
+        "float64_operations": 0.0,
+        "true_values": True,
+    }
+    figures["seconds"] = 9.0 if measured_us == 20.0 else 3.0
     return ComparedLaunch(launch, {**figures, "limit": "memory", **result} if "refusal" not in result else result)
 
 
-def test_the_page_has_both_halves_each_miss_and_each_refusal() -> None:
+def test_the_page_has_both_halves_each_miss_with_its_mechanism_and_each_refusal(monkeypatch) -> None:
     names = [f"p{number}-cuda" for number in range(40)]
     tuned, other = ([name for name in names if is_tuned(name) == half] for half in (True, False))
     programs = {
@@ -156,9 +162,13 @@ def test_the_page_has_both_halves_each_miss_and_each_refusal() -> None:
         tuned[1]: [compared(tuned[1], 20.0, refusal="it has | and <T>")],
         other[0]: [compared(other[0], 10.0, time_us=5.0), compared(other[0], 20.0, time_us=20.0, dram_bytes=2000.0)],
     }
+    monkeypatch.setattr(tables, "EXPLANATIONS", {f"{tuned[0]} k": "The assembler moves the loop."})
     page = tables.format_section(programs, 385, MEASUREMENTS["rtx-3080"])
-    assert "| looked at | 2 | 3 | 2 | 155% | 155% | 50% | 50% | nan |" in page
-    assert "| not looked at | 1 | 2 | 2 | 25% | 25% | 50% | 100% | 1.000 |" in page
+    assert "| looked at | 2 | 3 | 2 | 155% | 155% | 2.10 | 50% | 50% | nan |" in page
+    assert "| not looked at | 1 | 2 | 2 | 25% | 25% | 0.71 | 50% | 100% | 1.000 |" in page
+    assert f"- {tuned[0]} k: The assembler moves the loop.\n" in page
+    assert f"- {other[0]} k: Not explained.\n" in page
+    assert "takes 3.0 s at the median and 9.0 s at most" in page
     assert "| not looked at | 100% of 2 |  | 50% of 2 | 100% of 2 |" in page
     assert f"| {tuned[0]} | k (1, 1, 1) (32, 1, 1) | looked at | 10.0 | 40.0 | 4.00 | memory |" in page
     assert f"| {other[0]} | k (1, 1, 1) (32, 1, 1) | not looked at | 10.0 | 5.0 | 0.50 | memory |" in page
