@@ -159,9 +159,6 @@ class LimitsTable(QTableWidget):
             widths[column] = max(text + _HEAD_PADDING, look().px(_MIN_FIGURE_WIDTH))
         max_width, min_width = round(_MAX_NAME_SHARE * view.width()), look().px(_MIN_NAME_WIDTH)
         names = max(min(max_width, view.width() - sum(widths.values())), min_width)
-        if 0 < (excess := names + sum(widths.values()) - view.width()) <= len(widths) * _HEAD_PADDING:
-            # A few pixels, such as a scroll bar's, are rather taken from the margins than scrolled to.
-            widths = {column: width - -(-excess // len(widths)) for column, width in widths.items()}
         heads.resizeSection(0, names)
         more = max(view.width() - names - sum(widths.values()), 0) // len(widths)
         for column, width in widths.items():
