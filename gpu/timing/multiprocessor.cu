@@ -347,12 +347,13 @@ extern "C" __global__ void multiprocessor(
                         memory_free = begin + memory * PER_MEMORY_SECTOR;
                         memory_busy += memory * PER_MEMORY_SECTOR;
                         if (written[o] < 0) memory_written += memory * PER_MEMORY_SECTOR;
-                        // The higher the load of DRAM, the longer requests wait for each other, and for DRAM to turn
-                        // from writes to reads.
+                        // The higher the load of DRAM, the longer requests wait for those of all multiprocessors, and
+                        // for DRAM to turn from writes to reads; this multiprocessor's own queue is a part of it.
                         double load = memory_busy / (memory_free + LATENCY_MEMORY);
                         if (load > 0.95) load = 0.95;
-                        there = memory_free + LATENCY_MEMORY + CROWDING * load / (1 - load) +
-                                TURNAROUND * load * memory_written / memory_busy;
+                        double wait = CROWDING * load / (1 - load) + TURNAROUND * load * memory_written / memory_busy;
+                        if (memory_free - last_free > wait) wait = memory_free - last_free;
+                        there = last_free + wait + LATENCY_MEMORY;
                         if (there > done) done = there;
                     }
                 }
