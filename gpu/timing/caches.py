@@ -55,8 +55,6 @@ class ArrayTraffic:
         Stored to L2.
     dram_stores : float
         Written to DRAM before the launch ends.
-    evicted : float
-        Written to DRAM because this launch evicts what earlier launches stored in L2.
     atomic_sectors : float
         Accessed by atomic operations, which L2 executes.
     mean_readers : float
@@ -73,17 +71,11 @@ class ArrayTraffic:
     dram_loads: float = 0.0
     stored: float = 0.0
     dram_stores: float = 0.0
-    evicted: float = 0.0
     scatter_factor: float = 1.0
     atomic_sectors: float = 0.0
     mean_readers: float = 1.0
     is_uniform: bool = False
     unpaired_share: float = 0.0
-
-    @property
-    def dram_writes(self) -> float:
-        """The sectors written to DRAM during the launch."""
-        return self.dram_stores + self.evicted
 
 
 @dataclass

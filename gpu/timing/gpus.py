@@ -81,9 +81,6 @@ class GpuDescription:
         Time between the starts of two blocks, on the whole GPU.
     sources : mapping of str to str
         The source of each number.
-    has_empty_caches : bool
-        Whether a launch starts with empty caches, as under a profiler; otherwise L2 contains stored data of earlier
-        launches, which this launch evicts.
     """
 
     name: str
@@ -135,7 +132,6 @@ class GpuDescription:
     launch_us: float
     block_ns: float
     sources: dict[str, str]
-    has_empty_caches: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,7 +196,7 @@ def read_gpu(path: Path) -> GpuDescription:
     values: dict[str, Any] = {"key": path.stem}
     sources: dict[str, str] = {}
     for field in fields(GpuDescription):
-        if field.name in ("key", "sources", "has_empty_caches"):
+        if field.name in ("key", "sources"):
             continue
         if field.name not in data:
             raise InputError(f"{file} has no value for {field.name}.")

@@ -47,11 +47,9 @@
 #define JUMP_COST rates[9]
 #define PER_STORE_LINE rates[10]
 #define CROWDING 75.0
-#define TURNAROUND rates[15]
 #define LATENCY_ATOMIC rates[11]
 #define START_GAP rates[12]
 #define PER_OWN_PASS rates[13]
-#define WARP_START rates[14]
 
 // Account for a warp's cycles up to `end`. A span that begins before the cut, which is set once there are `most` spans,
 // is also recorded. A continued wait extends its span.
@@ -108,7 +106,6 @@ extern "C" __global__ void multiprocessor(
     int issued[WARPS];  // its latest operation
     int row_of[WARPS];  // its latest span
     int state[WARPS];  // 0 done or empty, 1 running, 2 at a barrier
-    double stored_at[WARPS];  // when its loaded values are in shared memory
     int sampled[WARPS];  // the sampled warp whose path it follows
     int block_of[WARPS];
     int scheduler_of[WARPS];
@@ -116,13 +113,12 @@ extern "C" __global__ void multiprocessor(
     int running[MOST_BLOCKS];  // per slot: the number of running warps
     int arrived[MOST_BLOCKS];
     double free_at[MOST_BLOCKS];  // per empty slot: when a block can start there
-    double sent_at[MOST_BLOCKS];  // per slot: when the stores of its block are sent to L2
     double scheduler_free[SCHEDULERS], pipe_free[SCHEDULERS * PIPES];
     double shared_free[SCHEDULERS];  // when a scheduler's warps can access shared memory again
-    double memory_busy = 0, memory_written = 0, store_free = 0;
+    double memory_busy = 0, store_free = 0;
     double load_store_free = 0, last_free = 0, memory_free = 0, atomic_free = 0;
     long long schedulers = N_SCHEDULERS, width = WARPS_PER_BLOCK, warps = N_SLOTS * width, registers = REGISTERS;
-    double dispatch_free = 0, launcher_free = 0;
+    double dispatch_free = 0;
     long long started = 0, finished = 0, count = 0;
     for (int s = 0; s < schedulers; ++s) {
         scheduler_free[s] = 0;
@@ -138,7 +134,6 @@ extern "C" __global__ void multiprocessor(
         running[b] = 0;
         arrived[b] = 0;
         free_at[b] = 0;
-        sent_at[b] = 0;
     }
     int vacant = (int)N_SLOTS, slot = 0;
     double now = 0;
@@ -153,15 +148,11 @@ extern "C" __global__ void multiprocessor(
                 block_of[w] = empty;
                 sampled[w] = (int)(started % SAMPLED_BLOCKS * width) + i;
                 state[w] = 1;
-                // Warps start one after the other.
-                double first = begin > launcher_free ? begin : launcher_free;
-                launcher_free = first + WARP_START;
-                next[w] = first;
-                since[w] = first;
+                next[w] = begin;
+                since[w] = begin;
                 row_of[w] = -1;
                 at_step[w] = 0;
                 at_operation[w] = -1;
-                stored_at[w] = 0;
                 for (int r = 0; r < registers; ++r) ready[w * registers + r] = 0;
             }
             running[empty] = (int)width;
@@ -207,7 +198,7 @@ extern "C" __global__ void multiprocessor(
                 if (running[slot] == 0) {
                     ended[finished] = now;
                     ++finished;
-                    free_at[slot] = (now > sent_at[slot] ? now : sent_at[slot]) + BLOCK_START;
+                    free_at[slot] = now + BLOCK_START;
                     ++vacant;
                 }
                 continue;
@@ -253,15 +244,6 @@ extern "C" __global__ void multiprocessor(
         if (written[o] >= 0 && !parted && own_late[written[o]] >= ON_MEMORY && own[written[o]] > operands) {
             operands = own[written[o]];
             reason = own_late[written[o]];
-        }
-        // The assembler issues the next loads before it stores loaded values in shared memory, if no barrier is between.
-        bool is_shared = kinds[o] == MEMORY && request_space[o] == 1;
-        if (is_shared && written[o] < 0 && reason == ON_MEMORY) {
-            if (operands > stored_at[w]) stored_at[w] = operands;
-            operands = 0;
-        } else if ((is_shared || kinds[o] == BARRIER) && stored_at[w] > operands) {
-            operands = stored_at[w];
-            reason = ON_MEMORY;
         }
         if (operands > now) {
             next[w] = operands;
@@ -333,7 +315,6 @@ extern "C" __global__ void multiprocessor(
                         // Stores are sent line by line.
                         if (store_free > begin) begin = store_free;
                         store_free = begin + own_passes * PER_STORE_LINE;
-                        sent_at[slot] = store_free;
                     }
                     last_free = begin + last * PER_LAST_SECTOR;
                     double there = last_free + LATENCY_LAST;
@@ -346,14 +327,10 @@ extern "C" __global__ void multiprocessor(
                         begin = last_free > memory_free ? last_free : memory_free;
                         memory_free = begin + memory * PER_MEMORY_SECTOR;
                         memory_busy += memory * PER_MEMORY_SECTOR;
-                        if (written[o] < 0) memory_written += memory * PER_MEMORY_SECTOR;
-                        // The higher the load of DRAM, the longer requests wait for those of all multiprocessors, and
-                        // for DRAM to turn from writes to reads; this multiprocessor's own queue is a part of it.
+                        // The higher the load of DRAM, the longer requests wait for each other.
                         double load = memory_busy / (memory_free + LATENCY_MEMORY);
                         if (load > 0.95) load = 0.95;
-                        double wait = CROWDING * load / (1 - load) + TURNAROUND * load * memory_written / memory_busy;
-                        if (memory_free - last_free > wait) wait = memory_free - last_free;
-                        there = last_free + wait + LATENCY_MEMORY;
+                        there = memory_free + LATENCY_MEMORY + CROWDING * load / (1 - load);
                         if (there > done) done = there;
                     }
                 }
@@ -371,12 +348,6 @@ extern "C" __global__ void multiprocessor(
         if (o + 1 >= end) {
             ++at_step[w];
             at_operation[w] = -1;
-            // The next iteration of a loop begins after the stores of this one.
-            bool repeats = at_step[w] < STEPS && visit_block[path[at_step[w]]] <= block;
-            if (repeats && stored_at[w] > next[w]) {
-                next[w] = stored_at[w];
-                ACCOUNT(w, next[w], ON_MEMORY, o);
-            }
         }
     }
     counts[0] = count;

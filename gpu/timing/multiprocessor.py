@@ -31,14 +31,8 @@ _MAXIMUM_OPEN_SPANS = 8 * 64
 _BARRIER_WARP_CYCLES = 1.75
 """Additional cycles of a barrier per further warp of a block. Between two barriers, two cycles are measured, of which a
 part is the issue of the barrier warp by warp. Measured on an H200 and an H100."""
-_BLOCK_START_CYCLES, _WARP_START_CYCLES = 210.0, 4.4
-"""Cycles from a block's end to the first instruction of the block that replaces it, and between the starts of two warps
-of a multiprocessor. Measured on an H100."""
-
-
-_TURNAROUND_NS = 860.0
-"""How much longer a request waits if DRAM is busy with stores only, as DRAM does not read and write at once. Measured
-with copies on an H100, of which each thread loads and stores 4 bytes."""
+_BLOCK_START_CYCLES = 250.0
+"""Cycles from a block's end to the first instruction of the block that replaces it."""
 
 
 @dataclass(frozen=True)
@@ -302,7 +296,6 @@ def simulate_multiprocessor(
             gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
             rates.l2_sector_cycles, rates.dram_sector_cycles, barrier, _BLOCK_START_CYCLES, _QUEUE_CYCLES,
             _JUMP_CYCLES, rates.store_line_cycles, gpu.atomic_cycles, rates.block_start_cycles, _CYCLES_PER_WAVEFRONT,
-            _WARP_START_CYCLES, _TURNAROUND_NS * gpu.clock_ghz,
         ]
     )  # fmt: skip
     ready = np.zeros(counts.resident * counts.warps_per_block * code.registers)

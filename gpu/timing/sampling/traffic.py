@@ -158,7 +158,7 @@ class TrafficModel:
                 array.dram_loads = min(array.loaded, self._array_sectors(window))
 
     def _add_dram_stores(self, traffic: LaunchTraffic) -> None:
-        """Add the stores to DRAM; L2 retains a share of what the launch transfers, and evicts earlier stores."""
+        """Add the stores to DRAM; L2 retains a share of what the launch transfers."""
         gpu = self.gpu
         stores = caches.count_distinct_sectors(self.path.steps, self.shape.warps, self.sharing, stores=True)
         stored_arrays = []
@@ -170,16 +170,10 @@ class TrafficModel:
         total_sectors = sum(each.dram_loads for each in traffic.arrays.values()) + sum(
             dram_sectors for _, dram_sectors, _ in stored_arrays
         )
-        cache_sectors = gpu.last_cache_bytes / _SECTOR
-        retained_sectors = gpu.last_cache_written_share * cache_sectors
-        retained = min(1.0, retained_sectors / max(total_sectors, 1.0))
-        # The equal launch before retained as much, which this one evicts as far as its own data fill the cache.
-        filled = (total_sectors - retained_sectors) / max(cache_sectors - retained_sectors, 1.0)
-        evicted = 0.0 if gpu.has_empty_caches else retained * min(1.0, max(0.0, filled))
+        retained = min(1.0, gpu.last_cache_written_share * gpu.last_cache_bytes / _SECTOR / max(total_sectors, 1.0))
         for array, dram_sectors, pairs in stored_arrays:
             # A partly written sector is read before it is written.
             array.dram_stores = (1 - retained) * dram_sectors * pairs
-            array.evicted = evicted * dram_sectors * pairs
             array.scatter_factor = max(array.scatter_factor, self._compute_scatter_factor(pairs) * pairs)
 
     def _limit_by_cache(self, dram_sectors: float, array_sectors: float) -> float:
@@ -212,5 +206,5 @@ def compute_memory_shares(
                 all_loaded = array.loaded * (1 + unpaired_cost * array.unpaired_share) + array.atomic_sectors
                 shares[key] = array.dram_loads * array.scatter_factor / all_loaded if all_loaded else 0.0
             elif request.kind == "st":
-                shares[key] = array.dram_writes * array.scatter_factor / array.stored if array.stored else 0.0
+                shares[key] = array.dram_stores * array.scatter_factor / array.stored if array.stored else 0.0
     return shares

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from gpu.timing.gpus import GpuDescription, find_gpu
-from gpu.timing.launch import LaunchEstimate, LaunchModel
+from gpu.timing.gpus import find_gpu
+from gpu.timing.launch import LaunchModel
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.program import parse_ptx
@@ -34,18 +32,13 @@ $L9:
 """
 
 
-def estimate(body: str, grid: int, block: int, gpu: GpuDescription = H200, size: int = 1 << 20) -> LaunchEstimate:
-    """Model a kernel that is given an array of so many bytes."""
-    text = f".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n{{\n{START}{body}\n}}\n"
-    model = LaunchModel(PtxMachine(parse_ptx(text).find_kernel("k"), {}), gpu, 16)
-    memory = SampledMemory({0: np.zeros(size, np.uint8)})
-    address = np.array([memory.address(0)], np.int64).view(np.uint8)
-    return model.estimate_launch(GridShape((grid, 1, 1), (block, 1, 1)), address, memory)
-
-
 def count_cycles(body: str, grid: int = 1, block: int = 32) -> float:
     """Return what a kernel takes that is given an array of a MiB."""
-    return estimate(body, grid, block).time_us * 1e3 * H200.clock_ghz
+    text = f".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n{{\n{START}{body}\n}}\n"
+    model = LaunchModel(PtxMachine(parse_ptx(text).find_kernel("k"), {}), H200, 16)
+    memory = SampledMemory({0: np.zeros(1 << 20, np.uint8)})
+    address = np.array([memory.address(0)], np.int64).view(np.uint8)
+    return model.estimate_launch(GridShape((grid, 1, 1), (block, 1, 1)), address, memory).time_us * 1e3 * H200.clock_ghz
 
 
 def count_divergent_cycles(jumping: int, first: str, others: str) -> float:
@@ -140,42 +133,3 @@ def test_what_the_last_block_does_alone_comes_behind_the_others(draws) -> None:
 
     assert count_tail_cycles(4000, 199) - count_tail_cycles(1, 199) > 4000 * H200.arithmetic_cycles
     assert count_tail_cycles(4000, 200) == pytest.approx(count_tail_cycles(1, 200)), "nobody draws that number"
-
-
-def test_warps_of_a_block_start_one_after_the_other() -> None:
-    assert count_cycles("ret;", block=1024) - count_cycles("ret;") == pytest.approx(31 * 4.4, rel=0.3)
-
-
-def test_loads_under_conditions_are_issued_before_their_values_are_in_shared_memory() -> None:
-    """Four guarded loads into shared memory wait once, as the assembler issues them together; a barrier waits."""
-    load = """
-        setp.lt.u32 %p{0}, %r1, 20;
-        @%p{0} bra $L{0};
-        ld.global.f32 %f{0}, [%rd3+{1}];
-        st.shared.f32 [%r2+{1}], %f{0};
-    $L{0}:
-    """
-    loads = [load.format(number, 4096 * number) for number in (1, 2, 3, 4)]
-    start = ".shared .align 4 .b8 tile[32768];\nmov.u32 %r2, tile;"
-    one, four = (count_cycles(f"{start}{''.join(each)} bar.sync 0; ret;") for each in (loads[:1], loads))
-    assert one > count_cycles(f"{start} bar.sync 0; ret;") + 0.9 * LATENCY
-    assert four - one < 0.5 * LATENCY
-
-
-def test_a_launch_evicts_what_earlier_launches_stored() -> None:
-    """Each thread copies a word to its place: of the loaded and stored data, L2 retains 64% of its 60 MiB."""
-    body = """
-        mov.u32 %r2, %ctaid.x;
-        shl.b32 %r3, %r2, 10;
-        cvt.u64.u32 %rd4, %r3;
-        add.s64 %rd5, %rd3, %rd4;
-        ld.global.f32 %f1, [%rd5];
-        st.global.f32 [%rd5], %f1;
-        ret;
-    """
-    after_others, alone = (
-        estimate(body, 1 << 17, 256, gpu, 1 << 27) for gpu in (H200, replace(H200, has_empty_caches=True))
-    )
-    evicted_us = 0.64 * 60 * 2**20 / 2 / H200.memory_gb_s / 1e3
-    assert after_others.breakdown["memory"] - alone.breakdown["memory"] == pytest.approx(evicted_us, rel=0.02)
-    assert after_others.dram_bytes == alone.dram_bytes
