@@ -51,13 +51,12 @@ class Measurement:
 
     @property
     def profiled_gpu(self) -> GpuDescription:
-        """The GPU as the profiler measures it: the clock of multiprocessors and L2, the launch time, empty caches."""
+        """The GPU as the profiler measures it: the clock of multiprocessors and L2, and the launch time."""
         gpu = self.description
         ratio = self.clock_ghz / gpu.clock_ghz
         return replace(
             gpu,
             clock_ghz=self.clock_ghz,
-            has_empty_caches=True,
             launch_us=self.launch_us,
             last_cache_gb_s=gpu.last_cache_gb_s * ratio,
             last_cache_random_gb_s=gpu.last_cache_random_gb_s * ratio,
