@@ -26,13 +26,13 @@ from gui.widgets.glossary_tip import add_definition
 TIME_TITLE = "µs"
 _MAX_NAME_SHARE = 0.24
 """Maximum share of the width for the variants' names."""
-_MIN_NAME_WIDTH = 104
-"""Minimum width for the variants' names in pixels, at the normal text size: most take two lines at most."""
 _MIN_FIGURE_WIDTH = 41
 """Minimum width of a column of figures in pixels, at the normal text size, for "9 999"."""
 _PADDING = 12
 """Pixels beside a text in its cell, and above and below the lines of a name."""
-_HEAD_PADDING = 7
+_WORD_PADDING = 9
+"""Pixels beside the longest word of a name."""
+_HEAD_PADDING = 6
 """Pixels beside the name of a column."""
 _MIN_AMOUNT_US = 0.005
 """Microseconds below which a cell is empty."""
@@ -157,8 +157,10 @@ class LimitsTable(QTableWidget):
             item = self.horizontalHeaderItem(column)
             text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
             widths[column] = max(text + _HEAD_PADDING, look().px(_MIN_FIGURE_WIDTH))
-        max_width, min_width = round(_MAX_NAME_SHARE * view.width()), look().px(_MIN_NAME_WIDTH)
-        names = max(min(max_width, view.width() - sum(widths.values())), min_width)
+        # Names wrap between words, so the longest word is their least width.
+        words = [word for title in self._titles for word in title.split()]
+        min_width = max(map(self.fontMetrics().horizontalAdvance, words), default=0) + _WORD_PADDING
+        names = max(min(round(_MAX_NAME_SHARE * view.width()), view.width() - sum(widths.values())), min_width)
         heads.resizeSection(0, names)
         more = max(view.width() - names - sum(widths.values()), 0) // len(widths)
         for column, width in widths.items():
