@@ -126,7 +126,7 @@ def generate_edge_cases(
         if "image" in inputs:
             yield EdgeCase(name, changed, lambda: _make_image(inputs, _IMAGE_SHAPE, seed))
         else:
-            yield _generated_case(pattern, name, _with_typical_extents(pattern, changed, sizes), seed)
+            yield _generated_case(pattern, name, {**_with_typical_extents(pattern, changed, sizes), **changes}, seed)
 
 
 def _generated_case(

@@ -198,9 +198,9 @@ def _make_input(params: Params, seed: int) -> Inputs:
     if kind == "large":
         values += np.float32(1000)
     if kind == "infinities":
-        # Alternating rows: all -inf, half -inf, one inf, no infinities.
+        # Alternating rows: all -inf, the first half -inf, one inf, no infinities.
         values[0::4] = -np.inf
-        values[1::4, ::2] = -np.inf
+        values[1::4, : values.shape[1] // 2] = -np.inf
         values[2::4, values.shape[1] // 2] = np.inf
     return {"values": values}
 
@@ -412,6 +412,10 @@ PATTERN = Pattern(
     work=_work,
     present=_present,
     accept=_accept,
+    # A thread with several elements of a row meets -inf before its first finite value.
+    edge_params=lambda params: (
+        ("infinities in rows longer than a block", {"input": "infinities", "n": int(params["block"]) + 3}),
+    ),
     make_input=_make_input,
     distributed=DistributedProgram(
         local="Each device computes the softmax of some rows.",

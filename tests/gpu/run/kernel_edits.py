@@ -173,6 +173,7 @@ WRONG_EDITS = (
         "greatest = 0.0f;",
         "softmax_shared(",
     ),
+    Edit("nan-of-infinities", "softmax", "online", "x == greatest ? 1.0f : expf", "expf", "void add("),
     Edit("stride-of-squares", "softmax", "naive", "in + row * columns", "in + row * rows", "softmax_naive("),
     Edit(
         "first-chunk",
