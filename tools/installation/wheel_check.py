@@ -1,5 +1,7 @@
 """Build the wheel, install it read-only in a new virtual environment, and use it from another folder with a new home.
 
+Then pipx and uvx run it, each in an environment of its own.
+
     python -m tools.installation.wheel_check [--keep DIST]
 
 With --keep, the source archive and the wheel are copied to that folder, for a release. pip downloads the dependencies.
@@ -110,6 +112,32 @@ def check_installation(wheel: Path, folder: Path) -> None:
     run("the removal", [python, "-m", "pip", "uninstall", "--quiet", "--yes", "lockstep-gpu"])
     if left := sorted(environment.rglob("*lockstep*")):
         raise CheckError(f"pip uninstall leaves {left[0]}.")
+
+
+def check_runners(wheel: Path, folder: Path) -> None:
+    """Run the wheel by pipx and by uvx, with a new home each.
+
+    Raises
+    ------
+    CheckError
+        If one fails.
+    """
+    environment = folder / "runners"
+    venv.create(environment, with_pip=True)
+    python = find_program(environment, "python")
+    run("the installation of pipx and uv", [python, "-m", "pip", "install", "--quiet", "pipx", "uv"])
+    runners: dict[str, Sequence[str | Path]] = {
+        "pipx": [python, "-m", "pipx", "run", "--spec", wheel],
+        "uvx": [find_program(environment, "uvx"), "--from", wheel],
+    }
+    for name, command in runners.items():
+        home = folder / name
+        home.mkdir()
+        start = time.monotonic()
+        output = run(name, [*command, "lockstep", "run", "reduction"], home, _user_environment(home))
+        if "verified    yes" not in output:
+            raise CheckError(f"{name} printed no verified result:\n{output[-2000:]}")
+        print(f"{name}: {time.monotonic() - start:.1f} s", flush=True)
 
 
 def check_commands(installation: Path, lockstep: Path, python: Path, folder: Path) -> None:
@@ -266,6 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{wheel.name}: {wheel.stat().st_size:,} bytes", flush=True)
         check_contents(wheel)
         check_installation(wheel, folder)
+        check_runners(wheel, folder)
         if options.keep:
             shutil.copytree(folder / "dist", options.keep, dirs_exist_ok=True)
 
