@@ -77,6 +77,9 @@ _EDGE_CASE_STEPS, _MIN_EDGE_CASE_STEPS = 2, 50_000
 """Limit of the statements issued for edge cases, as a multiple of those of the checked runs, and its minimum. Without
 checkers a statement takes a third of the time."""
 
+_MAX_CHECKED_EDGE_CASES = 6
+"""The most edge cases that run with checkers for edits which the small input does not execute."""
+
 SCHEDULES = ("shuffle:1", "shuffle:2", "cached:0")
 """Schedules in which a kernel runs, in addition to the one in which it is checked."""
 
@@ -273,10 +276,15 @@ def _run_edge_cases(
     typical: int,
     max_steps: int,
 ) -> _OtherRuns:
-    """Run a case's kernel on edge cases; one that executes an edit that was not executed before runs with checkers."""
+    """Run a case's kernel on edge cases; one that executes an edit that was not executed before runs with checkers.
+
+    So do the largest ones that execute an edit which only edge cases execute: the first may have a single warp.
+    """
     from gpu.run.edge_cases.edge_case_run import run_edge_cases  # not needed in a GPU's process
 
     result = _OtherRuns()
+    only_here = replace(unreached)
+    executing: list[tuple[str, KernelCase]] = []
     for run in run_edge_cases(case, report_progress, seed, largest, typical, max_steps):
         if run.case is None or run.engine is None:
             if run.skipped:
@@ -296,9 +304,34 @@ def _run_edge_cases(
             checked = _run_checked(run.case, report_progress)
             if checked.findings:
                 result.wrong_input, result.findings = run.name, checked.findings
-                break
+                return result
             unreached.inserted = _select_lines(unreached.inserted, still_unreached)
+        if only_here.inserted or only_here.removed:
+            executing.append((run.name, run.case))
+    if not result.wrong_input:
+        name, findings = _check_largest(only_here, executing, report_progress)
+        result.wrong_input, result.findings = name, findings
     return result
+
+
+def _check_largest(
+    edits: _UnreachedEdits, cases: Sequence[tuple[str, KernelCase]], report_progress: ProgressCallback
+) -> tuple[str, list[Finding]]:
+    """Run the largest cases that execute an edit with the checkers; return the name and findings of one, "" for none.
+
+    Several, as a race may depend on the values.
+    """
+    largest = sorted(cases, key=lambda each: -_count_bytes(each[1]))[:_MAX_CHECKED_EDGE_CASES]
+    for name, case in largest:
+        if edits.are_executed(case, report_progress):
+            findings = _run_checked(case, report_progress).findings
+            if findings:
+                return name, findings
+    return "", []
+
+
+def _count_bytes(case: KernelCase) -> int:
+    return sum(values.nbytes for values in case.inputs.values())
 
 
 def _count_elements(pattern: Pattern, limits: SizeLimits) -> int:
@@ -448,6 +481,16 @@ class _UnreachedEdits:
         unreached = _find_unreached_lines(original, report_progress, self.removed)
         before, self.removed = self.removed, _select_lines(self.removed, unreached)
         return len(before) > len(self.removed)
+
+    def are_executed(self, case: KernelCase, report_progress: ProgressCallback) -> bool:
+        """Return whether a case executes one of the edits."""
+        lines = _find_unreached_lines(case, report_progress, self.inserted) if self.inserted else ()
+        if len(lines) < len(self.inserted):
+            return True
+        original = case.with_text(self.original)
+        return bool(self.removed) and len(_find_unreached_lines(original, report_progress, self.removed)) < len(
+            self.removed
+        )
 
     def find_lines(self) -> tuple[int, ...]:
         """Return the lines of the edited text at which there is an edit that no thread has executed."""
