@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import suppress
 from statistics import median
 
+from gpu.base.errors import LaunchError
 from gpu.engines.base import Engine, PhaseTimes, RepeatingEngine
 
 MAX_REPETITIONS = 9
@@ -46,21 +47,30 @@ def repeat_run(
     """
     if first_times.upload + first_times.kernel + first_times.download > MAX_RUN_MS:
         return [first_times], None
+    if isinstance(engine, RepeatingEngine):
+        # Without memory for the arrays that are kept, each repetition copies them.
+        with suppress(LaunchError), engine.reuse_transfers():
+            return _repeat(engine, run_once, clock)
+    return _repeat(engine, run_once, clock)
+
+
+def _repeat(
+    engine: Engine, run_once: Callable[[], object], clock: Callable[[], float]
+) -> tuple[list[PhaseTimes], PhaseTimes | None]:
     start = clock()
     warm: list[PhaseTimes] = []
-    with engine.reuse_transfers() if isinstance(engine, RepeatingEngine) else nullcontext():
-        while len(warm) < MIN_REPETITIONS or (len(warm) < MAX_REPETITIONS and clock() - start < BUDGET_S):
-            engine.take_times()
-            run_once()
-            warm.append(engine.take_times())
-        if warm[0].launches < 2:
-            return warm, None
-        engine.isolates_launches = False
-        try:
-            run_once()
-            return warm, engine.take_times()
-        finally:
-            engine.isolates_launches = True
+    while len(warm) < MIN_REPETITIONS or (len(warm) < MAX_REPETITIONS and clock() - start < BUDGET_S):
+        engine.take_times()
+        run_once()
+        warm.append(engine.take_times())
+    if warm[0].launches < 2:
+        return warm, None
+    engine.isolates_launches = False
+    try:
+        run_once()
+        return warm, engine.take_times()
+    finally:
+        engine.isolates_launches = True
 
 
 def compute_median_times(warm_times: list[PhaseTimes]) -> PhaseTimes:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 
 import numpy as np
 import pytest
 
+from gpu.base.errors import LaunchError
 from gpu.engines.base import PhaseTimes, RepeatingEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
@@ -128,6 +131,37 @@ def test_a_repetition_that_fails_leaves_the_engine_as_it_was() -> None:
 
     with pytest.raises(ValueError, match="no"):
         repeat_run(engine, once, PhaseTimes())
+    assert engine.isolates_launches
+
+
+class FullGpu(FakeGpu):
+    """A GPU without memory for another copy of the input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keeps = False
+
+    @contextmanager
+    def reuse_transfers(self) -> Iterator[None]:
+        self.keeps = True
+        try:
+            yield
+        finally:
+            self.keeps = False
+
+    def upload(self, values):
+        if self.keeps:
+            raise LaunchError("There is not enough memory on the GPU.")
+        return super().upload(values)
+
+
+def test_a_run_without_memory_to_keep_its_arrays_copies_them_in_each_repetition() -> None:
+    engine = FullGpu()
+    assert isinstance(engine, RepeatingEngine)
+    report = run_variant(engine, "grid-stride", n=4096, block=32).report
+    assert report.verified
+    assert report.timing is not None
+    assert report.timing.launches == 2
     assert engine.isolates_launches
 
 
