@@ -294,7 +294,7 @@ def _run_edge_cases(
             continue
         if not run.correct:
             result.wrong_input, result.findings = run.name, list(run.findings)
-            break
+            return result
         result.count += 1
         if not run.engine.blocks:
             continue  # the host program has launched nothing so far, for an empty input
@@ -308,9 +308,7 @@ def _run_edge_cases(
             unreached.inserted = _select_lines(unreached.inserted, still_unreached)
         if only_here.inserted or only_here.removed:
             executing.append((run.name, run.case))
-    if not result.wrong_input:
-        name, findings = _check_largest(only_here, executing, report_progress)
-        result.wrong_input, result.findings = name, findings
+    result.wrong_input, result.findings = _check_largest(only_here, executing, report_progress)
     return result
 
 
@@ -484,13 +482,8 @@ class _UnreachedEdits:
 
     def are_executed(self, case: KernelCase, report_progress: ProgressCallback) -> bool:
         """Return whether a case executes one of the edits."""
-        lines = _find_unreached_lines(case, report_progress, self.inserted) if self.inserted else ()
-        if len(lines) < len(self.inserted):
-            return True
-        original = case.with_text(self.original)
-        return bool(self.removed) and len(_find_unreached_lines(original, report_progress, self.removed)) < len(
-            self.removed
-        )
+        unreached = _find_unreached_lines(case, report_progress, self.inserted) if self.inserted else ()
+        return len(unreached) < len(self.inserted) or replace(self).remove_executed(case, report_progress)
 
     def find_lines(self) -> tuple[int, ...]:
         """Return the lines of the edited text at which there is an edit that no thread has executed."""
