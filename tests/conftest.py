@@ -19,6 +19,7 @@ from hypothesis import settings
 
 from gpu.base.paths import ROOT
 from tests import needs
+from tests.command_server import CommandServer
 from tests.ledger import LedgerPlugin
 from tests.leftovers import LeftoversPlugin
 
@@ -130,6 +131,14 @@ def _no_unexpected_log(caplog: pytest.LogCaptureFixture):
     yield
     complaints = [record.getMessage() for record in caplog.get_records("call") if record.levelno >= logging.WARNING]
     assert not complaints, f"unexpected log messages: {complaints}"
+
+
+@pytest.fixture(scope="session")
+def command_server() -> Iterator[CommandServer]:
+    """Run Lockstep's commands without importing their modules each time."""
+    server = CommandServer()
+    yield server
+    server.close()
 
 
 _SETTINGS_FOLDERS = itertools.count()

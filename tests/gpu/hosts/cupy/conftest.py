@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gpu.base.paths import ROOT
+from tests.command_server import CommandServer
 
 
 @dataclass
@@ -27,15 +25,15 @@ class FinishedScript:
 
 
 @pytest.fixture
-def script(tmp_path):
+def script(tmp_path, command_server):
     """Return a function that runs a script's text."""
-    return _make_runner(tmp_path)
+    return _make_runner(tmp_path, command_server)
 
 
 @pytest.fixture(scope="module")
-def catch_errors(tmp_path_factory):
+def catch_errors(tmp_path_factory, command_server):
     """Return a function that executes statements in one script, and returns what each raises, as Python words it."""
-    run = _make_runner(tmp_path_factory.mktemp("errors"))
+    run = _make_runner(tmp_path_factory.mktemp("errors"), command_server)
 
     def catch(preparation: str, statements: Sequence[str]) -> dict[str, str]:
         loop = f"""
@@ -55,13 +53,12 @@ for statement in {list(statements)!r}:
     return catch
 
 
-def _make_runner(folder: Path) -> Callable[..., FinishedScript]:
+def _make_runner(folder: Path, server: CommandServer) -> Callable[..., FinishedScript]:
     def run(text: str, *options: str, arguments: tuple[str, ...] = (), report: bool = False) -> FinishedScript:
         file, target = folder / "script.py", folder / "report.json"
         file.write_text("import cupy as cp\nimport cupy\nimport numpy as np\n" + textwrap.dedent(text))
         more = ["--report", str(target)] if report else []
-        command = [sys.executable, str(ROOT / "main.py"), "cupy", *options, *more, str(file), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=100, check=False)
+        done = server.run(["cupy", *options, *more, str(file), *arguments], cwd=folder)
         found = json.loads(target.read_text()) if target.exists() else {}
         return FinishedScript(done.returncode, done.stdout, done.stderr, found)
 

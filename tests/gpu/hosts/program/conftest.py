@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +11,9 @@ from typing import Any
 import pytest
 
 from gpu.base.errors import EngineUnavailableError
-from gpu.base.paths import ROOT
 from gpu.hosts.program.host_compiler import find_compiler
 from tests import needs
+from tests.command_server import CommandServer
 
 CHECK = """\
 #include <cstdio>
@@ -41,18 +39,18 @@ class FinishedProgram:
 
 
 @pytest.fixture
-def program(tmp_path):
+def program(tmp_path, command_server):
     """Return what compiles and runs a program's text."""
-    return _make_runner(tmp_path)
+    return _make_runner(tmp_path, command_server)
 
 
 @pytest.fixture(scope="module")
-def run_program(tmp_path_factory):
+def run_program(tmp_path_factory, command_server):
     """Return what compiles and runs a program's text, for programs of several tests."""
-    return _make_runner(tmp_path_factory.mktemp("program"))
+    return _make_runner(tmp_path_factory.mktemp("program"), command_server)
 
 
-def _make_runner(folder: Path) -> Callable[..., FinishedProgram]:
+def _make_runner(folder: Path, server: CommandServer) -> Callable[..., FinishedProgram]:
     try:
         find_compiler()
     except EngineUnavailableError:
@@ -72,8 +70,7 @@ def _make_runner(folder: Path) -> Callable[..., FinishedProgram]:
             (folder / name).write_text(content)
             if not name.endswith(".h"):
                 more.append(str(folder / name))
-        command = [sys.executable, str(ROOT / "main.py"), "program", str(file), *more, *options, "--", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        done = server.run(["program", str(file), *more, *options, "--", *arguments])
         written = json.loads(target.read_text()) if report and target.exists() else {}
         return FinishedProgram(done.returncode, done.stdout, done.stderr, written)
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gpu.base.errors import EngineUnavailableError
-from gpu.base.paths import ROOT
 from gpu.hosts.program.host_compiler import find_compiler
 from gpu.hosts.program.include_folders import add_project_folders
 from tests import needs
@@ -50,7 +47,7 @@ def add_folders(file: Path, given: list[Path]) -> tuple[Path, ...]:
     return add_project_folders({file: file.read_text()}, given)
 
 
-def test_a_helper_folder_of_the_repository_is_found_and_named_once(tmp_path):
+def test_a_helper_folder_of_the_repository_is_found_and_named_once(tmp_path, command_server):
     """The helper declares its functions only if the runtime's headers define their include guards, as NVIDIA's does."""
     try:
         find_compiler()
@@ -60,8 +57,7 @@ def test_a_helper_folder_of_the_repository_is_found_and_named_once(tmp_path):
     write(tmp_path / "Common" / "helper.h", HELPER)
     write(tmp_path / "Common" / "second.h", "#define SECOND 5\n")
     file = write(tmp_path / "Samples" / "first" / "sum" / "sum.cu", PROGRAM)
-    command = [sys.executable, str(ROOT / "main.py"), "program", str(file)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=file.parent)
+    ended = command_server.run(["program", str(file)], cwd=file.parent)
     assert (ended.returncode, ended.stdout) == (0, "cudaErrorInvalidValue 180\n"), ended.stderr
     assert ended.stderr.count("lockstep: Also searched for include files: ../../../Common.\n") == 1
 
@@ -103,14 +99,13 @@ def test_only_folders_with_missing_headers_are_added_after_the_given_ones(tmp_pa
 @pytest.mark.parametrize(
     ("header", "advice"), [("helper_cuda.h", "the folder Common of their repository"), ("other.h", "with -I FOLDER")]
 )
-def test_a_missing_header_gets_advice(tmp_path, header, advice):
+def test_a_missing_header_gets_advice(tmp_path, command_server, header, advice):
     try:
         find_compiler()
     except EngineUnavailableError:
         needs.skip(needs.COMPILER)
     file = write(tmp_path / "main.cu", f"#include <{header}>\nint main() {{}}\n")
-    command = [sys.executable, str(ROOT / "main.py"), "program", str(file)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=tmp_path)
+    ended = command_server.run(["program", str(file)], cwd=tmp_path)
     assert ended.returncode == 1
     assert header in ended.stderr
     assert advice in ended.stderr

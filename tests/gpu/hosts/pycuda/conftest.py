@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from gpu.base.paths import ROOT
 from gpu.hosts.pycuda import devices, driver
 from tests import needs
 
@@ -27,7 +24,7 @@ class FinishedScript:
 
 
 @pytest.fixture
-def script(tmp_path):
+def script(tmp_path, command_server):
     """Return what runs a script's text."""
     if driver.explain_unavailable():
         needs.skip(needs.PYCUDA)
@@ -36,8 +33,7 @@ def script(tmp_path):
         file, target = tmp_path / "script.py", tmp_path / "report.json"
         file.write_text(textwrap.dedent(text))
         more = ["--report", str(target)] if report else []
-        command = [sys.executable, str(ROOT / "main.py"), "pycuda", *options, *more, str(file), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=100)
+        done = command_server.run(["pycuda", *options, *more, str(file), *arguments], cwd=tmp_path)
         found = json.loads(target.read_text()) if target.exists() else {}
         return FinishedScript(done.returncode, done.stdout, done.stderr, found)
 
