@@ -151,4 +151,4 @@ def test_what_a_sample_loads_is_compiled(tmp_path, monkeypatch):
 def test_the_limit_is_processor_time(tmp_path):
     write_sample(tmp_path, "0_Introduction", "endless", "int main() { for (volatile int i = 0;; ++i) {} }\n")
     (sample,) = cuda_samples.list_samples(tmp_path)
-    assert cuda_samples.run_sample(sample, 3).reason == "exceeds the limit of 3 s"
+    assert cuda_samples.run_sample(sample, 1).reason == "exceeds the limit of 1 s"

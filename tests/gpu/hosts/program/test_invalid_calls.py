@@ -9,31 +9,35 @@ from __future__ import annotations
 
 import pytest
 
-CALL = """
-void call_%d() {
+STATE = """
+struct State {
     char here[64] = {}, *memory, *managed, *first_managed; size_t pitch, many = (size_t)-1; float ms;
     cudaStream_t stream; cudaEvent_t first, second; cudaDeviceProp properties; int number; cudaArray_t array;
     cudaGraph_t graph; cudaPointerAttributes attributes; cudaFuncAttributes function; cudaGraphNode_t node;
     cudaStream_t other; cudaEvent_t dead; cudaExtent extent; cudaMemLocation place = {cudaMemLocationTypeDevice, 0};
     cudaChannelFormatDesc format = cudaCreateChannelDesc<float>(), odd = {7, 3, 0, 0, cudaChannelFormatKindFloat};
     cudaResourceDesc no_array = {}, no_format = {}; cudaTextureDesc sampling = {}; cudaTextureObject_t texture;
-    no_format.resType = cudaResourceTypeLinear;
-    CHECK(cudaEventCreate(&dead)); CHECK(cudaEventDestroy(dead)); CHECK(cudaStreamCreate(&other));
-    CHECK(cudaMallocArray(&array, &format, 4, 4)); CHECK(cudaGraphCreate(&graph, 0));
-    CHECK(cudaMalloc(&memory, 64)); CHECK(cudaMallocManaged(&managed, 64)); first_managed = managed;
-    CHECK(cudaEventCreate(&first)); CHECK(cudaEventCreate(&second));
-    CHECK(cudaEventRecord(first)); CHECK(cudaEventRecord(second));
-    CHECK(cudaStreamCreate(&stream)); CHECK(cudaStreamSynchronize(stream)); CHECK(cudaStreamDestroy(stream));
-    cudaError_t error = %s;
-    printf("%%s %%s\\n", cudaGetErrorName(error), cudaGetErrorName(cudaGetLastError()));
-    CHECK(cudaMemcpy(memory, here, 64, cudaMemcpyHostToDevice));
-    CHECK(cudaMallocManaged(&managed, 64));
-    nothing<<<1, 1>>>();
-    CHECK(cudaDeviceSynchronize());
-    cudaHostUnregister(here); cudaGetLastError();
-    CHECK(cudaFree(first_managed)); CHECK(cudaFree(managed));
-}
+    State() {
+        no_format.resType = cudaResourceTypeLinear;
+        CHECK(cudaEventCreate(&dead)); CHECK(cudaEventDestroy(dead)); CHECK(cudaStreamCreate(&other));
+        CHECK(cudaMallocArray(&array, &format, 4, 4)); CHECK(cudaGraphCreate(&graph, 0));
+        CHECK(cudaMalloc(&memory, 64)); CHECK(cudaMallocManaged(&managed, 64)); first_managed = managed;
+        CHECK(cudaEventCreate(&first)); CHECK(cudaEventCreate(&second));
+        CHECK(cudaEventRecord(first)); CHECK(cudaEventRecord(second));
+        CHECK(cudaStreamCreate(&stream)); CHECK(cudaStreamSynchronize(stream)); CHECK(cudaStreamDestroy(stream));
+    }
+    void finish(cudaError_t error) {
+        printf("%s %s\\n", cudaGetErrorName(error), cudaGetErrorName(cudaGetLastError()));
+        CHECK(cudaMemcpy(memory, here, 64, cudaMemcpyHostToDevice));
+        CHECK(cudaMallocManaged(&managed, 64));
+        nothing<<<1, 1>>>();
+        CHECK(cudaDeviceSynchronize());
+        cudaHostUnregister(here); cudaGetLastError();
+        CHECK(cudaFree(first_managed)); CHECK(cudaFree(managed));
+    }
+};
 """
+CALL = "struct Call%d : State { Call%d() { finish(%s); } };\n"
 INVALID, MEMORY, HANDLE = "cudaErrorInvalidValue", "cudaErrorMemoryAllocation", "cudaErrorInvalidResourceHandle"
 DEVICE, DIRECTION = "cudaErrorInvalidDevice", "cudaErrorInvalidMemcpyDirection"
 CHANNELS, FUNCTION = "cudaErrorInvalidChannelDescriptor", "cudaErrorInvalidDeviceFunction"
@@ -167,10 +171,10 @@ ACCEPTED = (
 def test_a_call_that_cuda_refuses_returns_its_error(program):
     """One program makes all calls: each returns its own error, and leaves a device that works for the next."""
     expected = CALLS | dict.fromkeys(ACCEPTED, "cudaSuccess")
-    calls = "".join(CALL % numbered for numbered in enumerate(expected))
-    main = "".join(f"    call_{number}();\n" for number in range(len(expected)))
+    calls = "".join(CALL % (number, number, call) for number, call in enumerate(expected))
+    main = "".join(f"    Call{number}();\n" for number in range(len(expected)))
     ended = program(
-        f"__global__ void nothing() {{}}\n{HOST_ONLY}__device__ int variable;\n{calls}int main() {{\n{main}}}\n"
+        f"__global__ void nothing() {{}}\n{HOST_ONLY}__device__ int variable;\n{STATE}{calls}int main() {{\n{main}}}\n"
     )
     assert ended.code == 0, ended.stderr
     assert dict(zip(expected, ended.stdout.splitlines(), strict=True)) == {
