@@ -9,6 +9,7 @@ import ast
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -163,14 +164,10 @@ def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
         return text
     if len(text) > _MAX_LENGTH:
         raise ExpressionError(text, f"An expression can have at most {_MAX_LENGTH} characters, not {len(text)}.")
-    try:
-        with warnings.catch_warnings(action="ignore"):  # Python's syntax warnings
-            tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ExpressionError(text, f"{text!r} is not a valid expression.") from None
+    tree = _parse(text)
     try:
         with np.errstate(all="ignore"):
-            return _evaluate_node(tree.body, names, text)
+            return _evaluate_node(tree, names, text)
     except InputError as error:
         raise ExpressionError(text, error.message) from None
     except (ArithmeticError, ValueError, TypeError, IndexError, MemoryError) as error:
@@ -195,6 +192,15 @@ def evaluate_integer(text: str | int | float, names: Mapping[str, Value]) -> int
     if not number.is_integer():
         raise ExpressionError(str(text), f"{text!r} must be an integer, not {number}.")
     return int(number)
+
+
+@lru_cache(maxsize=1024)  # a submission is judged on many inputs, by the same expressions
+def _parse(text: str) -> ast.expr:
+    try:
+        with warnings.catch_warnings(action="ignore"):  # Python's syntax warnings
+            return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ExpressionError(text, f"{text!r} is not a valid expression.") from None
 
 
 def _evaluate_node(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:
