@@ -11,8 +11,6 @@ import itertools
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -27,6 +25,7 @@ from gpu.cli import main as cli
 from gpu.hosts.program.host_compiler import find_compiler
 from gpu.hosts.pycuda import driver
 from tests import needs
+from tests.command_server import CommandServer
 
 LESSONS = ASSETS / "lessons"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
@@ -223,16 +222,15 @@ def write_files(folder: Path, words: list[str]) -> None:
             shutil.copy(solution(words[1], folder), target)
 
 
-def run(words: list[str]) -> int:
+def run(words: list[str], server: CommandServer) -> int:
     """Run a command in the current folder; return its exit code."""
     if words[:1] in (["program"], ["pycuda"], ["cupy"]):  # these end with the exit code of a process of their own
-        command = [sys.executable, str(ROOT / "main.py"), *words]
-        return subprocess.run(command, capture_output=True, timeout=100, check=False).returncode
+        return server.run(words).returncode
     return cli.main(words, desktop())
 
 
 @pytest.mark.parametrize("words", ARGUMENTS.values(), ids=ARGUMENTS)
-def test_a_command_of_a_page_runs(words, tmp_path, monkeypatch, capsys):
+def test_a_command_of_a_page_runs(words, command_server, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "lockstep"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -256,7 +254,7 @@ def test_a_command_of_a_page_runs(words, tmp_path, monkeypatch, capsys):
         words += ["--engine", "simulator"]
     finds_a_race = words[:1] == ["simulate"] and "histogram_racy" in words
     try:
-        code = run(words)
+        code = run(words, command_server)
     except SystemExit as ended:  # of --help
         code = int(ended.code or 0)
     assert code == finds_a_race, capsys.readouterr().err
