@@ -19,6 +19,7 @@ from gpu.simulator.executor.effects import (
 )
 from gpu.simulator.executor.operation_counter import OperationCounter
 from gpu.simulator.executor.phases import get_phases
+from gpu.simulator.executor.state.atomics import AtomicOperation
 from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.pointers import PointerValue
@@ -459,8 +460,8 @@ class ExpressionCompiler(Visitor):
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             address, at = pointer(frame, mask), index(frame, mask)
-            operands = [evaluate(frame, mask) for evaluate in evaluators]
-            return atomic(address, frame.batch, at, dtype, op, operands, mask, site, used)
+            operation = AtomicOperation(op, [evaluate(frame, mask) for evaluate in evaluators], used)
+            return atomic(address, frame.batch, at, dtype, operation, mask, site)
 
         return run
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.atomics import AtomicOperation
 from gpu.simulator.executor.state.batch import Array
 from gpu.simulator.executor.state.memory import AccessSite, SharedMemory
 from gpu.simulator.executor.state.observer import Access, PhaseChange
@@ -277,8 +278,8 @@ class BarrierPhases:
         self, values: PlainValues, barrier: PointerValue, words: Array, mask: LaneMask, position: SourcePosition
     ) -> None:
         """Write the new words of mbarriers by an atomic operation, in lane order."""
-        site = AccessSite(position, "atomic")
-        values.atomic(barrier, self._batch, None, _WORD, "exch", [values.lift(words)], mask, site, False)
+        exchange = AtomicOperation("exch", [values.lift(words)], used=False)
+        values.atomic(barrier, self._batch, None, _WORD, exchange, mask, AccessSite(position, "atomic"))
 
     def _find_numbers(self, barrier: PointerValue, mask: LaneMask, position: SourcePosition) -> dict[int, int]:
         """Return the number of each lane's mbarrier; each block's copy of a shared variable has its own number."""

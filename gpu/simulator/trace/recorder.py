@@ -625,7 +625,7 @@ class Recorder(Observer):
         batch : BlockBatch
             The batch of the lanes.
         op : str
-            The operation, as for `apply_atomics`.
+            The operation, as of AtomicOperation.
         operands, nodes : sequence
             The operands and their nodes, each one for all lanes or one per lane.
         old : scalar or array

@@ -15,6 +15,7 @@ from gpu.base.errors import LaunchError
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
+from gpu.simulator.executor.state.atomics import AtomicOperation
 from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Executable, assign_local
 from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.observer import Access
@@ -223,15 +224,14 @@ class TracedValues(PlainValues):
         batch: RunningBatch,
         index: Any,
         dtype: np.dtype[Any],
-        op: str,
-        operands: Sequence[TracedValue],
+        operation: AtomicOperation,
         mask: LaneMask,
         site: AccessSite,
-        used: bool,
     ) -> TracedValue:
+        op, operands, _ = operation
         values, nodes = [operand.value for operand in operands], [operand.node for operand in operands]
         try:
-            old = address.atomic(batch, index, dtype, op, values, mask, site, True)
+            old = address.atomic(batch, index, dtype, AtomicOperation(op, values, used=True), mask, site)
         except LaunchError:
             self.report_failed_access(batch, address, index, dtype, mask, site)
             raise

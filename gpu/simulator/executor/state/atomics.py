@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,27 @@ _UFUNCS: dict[str, Any] = {
 }
 
 
-def apply_atomics(view: Array, index: Array, op: str, values: list[Any], used: bool) -> Array | None:
-    """Apply an atomic operation to `view[index]` in lane order, and return the old value of each lane if `used`.
+class AtomicOperation(NamedTuple):
+    """An atomic read-modify-write operation of the lanes of a batch.
+
+    Parameters
+    ----------
+    op : str
+        "add", "sub", "min", "max", "and", "or", "xor", "inc", "dec", "exch" or "cas".
+    operands : sequence
+        The operands, each one for all lanes or one per lane: the second argument of CUDA's function, and for "cas" the
+        third.
+    used : bool
+        Whether the old values are needed.
+    """
+
+    op: str
+    operands: Sequence[Any]
+    used: bool
+
+
+def apply_atomics(view: Array, index: Array, operation: AtomicOperation) -> Array | None:
+    """Apply an atomic operation to `view[index]` in lane order, and return the old value of each lane if it is used.
 
     Parameters
     ----------
@@ -31,13 +50,10 @@ def apply_atomics(view: Array, index: Array, op: str, values: list[Any], used: b
         The memory.
     index : ndarray of intp
         One element per lane; elements may repeat.
-    op : str
-        "add", "sub", "min", "max", "and", "or", "xor", "inc", "dec", "exch" or "cas".
-    values : list
-        The operands, each one value or one per lane: the second argument of CUDA's function, and for "cas" the third.
-    used : bool
-        Whether to return the old values.
+    operation : AtomicOperation
+        Its operands are one value each or one per element of `index`.
     """
+    op, values, used = operation
     if not used and op in _UFUNCS:
         _UFUNCS[op].at(view, index, values[0])
         return None

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
-from gpu.simulator.executor.state.atomics import apply_atomics
+from gpu.simulator.executor.state.atomics import AtomicOperation, apply_atomics
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.ir import MemoryOrder, Scope
 from gpu.simulator.ir.value_uses import ValueUse
@@ -111,11 +111,9 @@ class DeviceMemory(Protocol):
         batch: BlockBatch,
         element: Any,
         dtype: DType,
-        op: str,
-        values: list[Any],
+        operation: AtomicOperation,
         mask: LaneMask,
         site: AccessSite,
-        used: bool,
     ) -> Any:
         """Execute an atomic operation in each lane, in lane order.
 
@@ -123,17 +121,13 @@ class DeviceMemory(Protocol):
         ----------
         batch, element, dtype, mask, site
             As of `load`.
-        op : str
-            The operation, as for `gpu.simulator.executor.atomics.apply_atomics`.
-        values : list
-            The operands, each one for all lanes or one per lane of the batch.
-        used : bool
-            Whether to return the old values.
+        operation : AtomicOperation
+            The operation.
 
         Returns
         -------
         array or None
-            The old values, one per lane of the batch; they may be None if not `used`.
+            The old values, one per lane of the batch; they may be None if the operation does not need them.
 
         Raises
         ------
@@ -239,11 +233,9 @@ class FlatMemory:
         batch: BlockBatch,
         element: Any,
         dtype: DType,
-        op: str,
-        values: list[Any],
+        operation: AtomicOperation,
         mask: LaneMask,
         site: AccessSite,
-        used: bool,
     ) -> Any:
         self._reject_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
@@ -252,7 +244,8 @@ class FlatMemory:
             index = np.full(mask.count, index)
         view, monitor = self.view(dtype), batch.monitor
         before = monitor.save(view, index, is_global=self.space == "global") if monitor is not None else None
-        old = apply_atomics(view, index, op, [_select_lanes(value, lanes) for value in values], used)
+        operands = [_select_lanes(value, lanes) for value in operation.operands]
+        old = apply_atomics(view, index, operation._replace(operands=operands))
         if monitor is not None:
             monitor.compare(view, index, before)
         if old is None or lanes is None:
@@ -460,11 +453,9 @@ class LocalMemory:
         batch: BlockBatch,
         element: Any,
         dtype: DType,
-        op: str,
-        values: list[Any],
+        operation: AtomicOperation,
         mask: LaneMask,
         site: AccessSite,
-        used: bool,
     ) -> Any:
         raise LaunchError(
             f"{site.position}: atomic operation on {self.name}, which is in local memory.",

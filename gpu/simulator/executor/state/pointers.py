@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 
 from gpu.base.lane_mask import LaneMask
+from gpu.simulator.executor.state.atomics import AtomicOperation
 from gpu.simulator.executor.state.memory import AccessError, AccessSite, DeviceMemory, DType, observed_memory
 from gpu.simulator.executor.state.observer import Access
 from gpu.simulator.executor.state.running_batch import RunningBatch
@@ -157,61 +158,45 @@ class PointerValue:
         batch: RunningBatch,
         index: Any,
         dtype: DType,
-        op: str,
-        values: list[Any],
+        operation: AtomicOperation,
         mask: LaneMask,
         site: AccessSite,
-        used: bool,
     ) -> Any:
-        """Execute an atomic operation on elements, and return their old values if `used`.
+        """Execute an atomic operation on elements, and return their old values if it needs them.
 
         Parameters
         ----------
-        batch : RunningBatch
-            The batch of the lanes.
-        index : int, array or None
-            The index of the elements, counted in elements of `dtype` from the pointer.
-        dtype : dtype
-            The type of the elements.
-        op : str
-            The operation, as for `apply_atomics`.
-        values : list
-            The operands, each one value or one per lane.
-        mask : LaneMask
-            The lanes that execute it.
-        site : AccessSite
-            The access in the source.
-        used : bool
-            Whether the kernel uses the return value.
+        batch, index, dtype, mask, site
+            As of `load`.
+        operation : AtomicOperation
+            The operation.
         """
         if batch.faults is not None and not self.mixed:
-            old = batch.faults.attempt(
-                lambda live: self._atomic(batch, index, dtype, op, values, live, site, used), mask
-            )
-            return np.zeros(mask.bits.size, dtype) if old is None and used else old
-        return self._atomic(batch, index, dtype, op, values, mask, site, used)
+            old = batch.faults.attempt(lambda live: self._atomic(batch, index, dtype, operation, live, site), mask)
+            return np.zeros(mask.bits.size, dtype) if old is None and operation.used else old
+        return self._atomic(batch, index, dtype, operation, mask, site)
 
     def _atomic(
         self,
         batch: RunningBatch,
         index: Any,
         dtype: DType,
-        op: str,
-        values: list[Any],
+        operation: AtomicOperation,
         mask: LaneMask,
         site: AccessSite,
-        used: bool,
     ) -> Any:
         if not self.mixed:
             memory, element = self._find_element(batch, index, dtype.itemsize, mask, site)
+            op, values, used = operation
             if batch.registers is not None:
                 written = Access(site, observed_memory(memory), element, dtype.itemsize, mask, values[-1], used)
                 if op == "exch" and not used and batch.registers.buffer_exchange(written, dtype):
                     return None
                 batch.registers.prepare_atomic(memory, element, dtype, mask)
             is_swap = op == "cas"
-            known = used or (is_swap and batch.observer is not None)
-            old = memory.atomic(batch, element, dtype, op, values, mask, site, known)
+            if is_swap and batch.observer is not None:
+                operation = operation._replace(used=True)
+            old = memory.atomic(batch, element, dtype, operation, mask, site)
             if batch.observer is not None:
                 access = Access(
                     site,
@@ -228,7 +213,7 @@ class PointerValue:
             return old
         old = np.zeros(mask.bits.size, dtype)
         for address, part in self.split_by_memory(mask):
-            part_old = address.atomic(batch, index, dtype, op, values, part, site, used)
+            part_old = address.atomic(batch, index, dtype, operation, part, site)
             if part_old is not None:
                 old[part.lanes] = part_old[part.lanes]
         return old
