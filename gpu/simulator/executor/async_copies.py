@@ -19,7 +19,7 @@ from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.observer import Access
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.state.running_batch import Copies, RunningBatch
-from gpu.simulator.executor.values import PlainValues, load, store
+from gpu.simulator.executor.values import PlainValues
 from gpu.simulator.ir import AsyncKind
 from gpu.simulator.types import Scalar
 
@@ -230,9 +230,9 @@ class ByteCopy:
             value = values.lift(parts[0][1].dtype.type(0))
         else:
             site = AccessSite(self.position, "read", vector=bool(vector))
-            value = load(values, batch, self.source.offset_by(offset, 1), parts, vector, mask, site)
+            value = values.load(batch, self.source.offset_by(offset, 1), parts, vector, mask, site)
         site = AccessSite(self.position, "write", vector=bool(vector), bulk=self.bulk)
-        store(values, batch, to, parts, vector, value, mask, site)
+        values.store(batch, to, parts, vector, value, mask, site)
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class TensorBoxCopy:
                 offsets = [(at, leaf) for at in range(0, piece.size, leaf.size)]
                 vector = piece.size if len(offsets) > 1 else 0
                 read_site = AccessSite(self.position, "read", vector=bool(vector))
-                loaded = load(values, batch, self.matrix.offset_by(piece.offset, 1), offsets, vector, mask, read_site)
+                loaded = values.load(batch, self.matrix.offset_by(piece.offset, 1), offsets, vector, mask, read_site)
                 self._append_zeros(leaves, parts, end, piece.place)
                 leaves += [(piece.place + at, leaf) for at, leaf in offsets]
                 parts += values.parts(loaded)
@@ -304,7 +304,7 @@ class TensorBoxCopy:
             )
             value = values.compose([part for _, _, part in moved])
             to = self.destination.offset_by(row, _LINE_BYTES)
-            store(values, batch, to, [(at, leaf) for at, leaf, _ in moved], _LINE_BYTES, value, mask, site)
+            values.store(batch, to, [(at, leaf) for at, leaf, _ in moved], _LINE_BYTES, value, mask, site)
 
     def _append_zeros(self, leaves: list[tuple[int, Scalar]], parts: list[Any], start: int, end: int) -> None:
         while start < end:

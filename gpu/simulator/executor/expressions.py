@@ -23,7 +23,7 @@ from gpu.simulator.executor.state.atomics import AtomicOperation
 from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.pointers import PointerValue
-from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
+from gpu.simulator.executor.values import PlainValues
 from gpu.simulator.ir.contraction import get_fused_operation, is_exact_product
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS
 from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
@@ -329,9 +329,9 @@ class ExpressionCompiler(Visitor):
             dtype, read = type.dtype, values.read
             return lambda frame, mask: read(pointer(frame, mask), frame.batch, index(frame, mask), dtype, mask, site)
         if isinstance(type, Pointer):
-            return lambda frame, mask: load_leaf(values, frame.batch, pointer(frame, mask), None, type, mask, site)
+            return lambda frame, mask: values.load_leaf(frame.batch, pointer(frame, mask), None, type, mask, site)
         parts = leaves(type)
-        return lambda frame, mask: load(values, frame.batch, pointer(frame, mask), parts, vector, mask, site)
+        return lambda frame, mask: values.load(frame.batch, pointer(frame, mask), parts, vector, mask, site)
 
     def _async_read(self, place: ir.Element) -> Evaluator:
         """Compile an asynchronous read, which is performed now; observers are notified of its start and of the wait."""
@@ -374,7 +374,7 @@ class ExpressionCompiler(Visitor):
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             new = value(frame, mask)
-            store(values, frame.batch, pointer(frame, mask), parts, vector, new, mask, site)
+            values.store(frame.batch, pointer(frame, mask), parts, vector, new, mask, site)
             return new
 
         return run
@@ -415,11 +415,11 @@ class ExpressionCompiler(Visitor):
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             operand = value(frame, mask)
             address, at = pointer(frame, mask), index(frame, mask)
-            old = load_leaf(values, frame.batch, address, at, leaf, mask, reading)
+            old = values.load_leaf(frame.batch, address, at, leaf, mask, reading)
             new = change(mask, old, operand)
             if frame.batch.scheduler is not None:
                 frame.batch.scheduler.yield_before_write()
-            store_leaf(values, frame.batch, address, at, leaf, new, mask, writing)
+            values.store_leaf(frame.batch, address, at, leaf, new, mask, writing)
             return old if gives_old else new
 
         return run
@@ -476,7 +476,7 @@ class ExpressionCompiler(Visitor):
                 LocalMemory("a temporary value", type.size, frame.batch.geometry.lanes, punned=punned)
             )
             if value is not None:
-                store(values, frame.batch, address, parts, 0, value(frame, mask), mask, site)
+                values.store(frame.batch, address, parts, 0, value(frame, mask), mask, site)
             return values.lift(address)
 
         return run

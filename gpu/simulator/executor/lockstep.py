@@ -32,7 +32,7 @@ from gpu.simulator.executor.state.observer import IssuedStep
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.state.progress import ProgressMonitor, StarvationError
 from gpu.simulator.executor.state.running_batch import RunningBatch
-from gpu.simulator.executor.values import PLAIN, PlainValues, store
+from gpu.simulator.executor.values import PLAIN, PlainValues
 from gpu.simulator.ir.value_uses import ValueUses
 from gpu.simulator.types import VOID, Pointer, Scalar, Type, Void, leaves
 
@@ -202,7 +202,7 @@ class LockstepCompiler:
                 create_local_memory(frame.batch, statement, name, size, zeroed=zeroed, punned=punned)
             )
             for offset, parts, value in initial:
-                store(values, frame.batch, address.offset_by(offset, 1), parts, 0, value(frame, mask), mask, site)
+                values.store(frame.batch, address.offset_by(offset, 1), parts, 0, value(frame, mask), mask, site)
             frame.values[slot], frame.declaration_masks[slot] = values.lift(address), mask
             return mask
 

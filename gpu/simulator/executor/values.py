@@ -195,6 +195,134 @@ class PlainValues:
     ) -> None:
         """Handle an access of `count` numbers per lane that raised an error; the default does nothing."""
 
+    def load(
+        self, batch: RunningBatch, address: PointerValue, leaves: Leaves, vector: int, mask: LaneMask, site: AccessSite
+    ) -> Any:
+        """Load a struct or vector from memory. Observers see one access for a vector, as on a GPU.
+
+        Parameters
+        ----------
+        batch : RunningBatch
+            The batch of the lanes.
+        address : PointerValue
+            The address of each lane.
+        leaves : sequence of tuple of int and Leaf
+            The offset in bytes and the type of each leaf.
+        vector : int
+            The size in bytes of a vector that is loaded as a whole, else 0.
+        mask : LaneMask
+            The lanes that load.
+        site : AccessSite
+            The access in the source.
+        """
+        try:
+            access = _vector_access(batch, address, vector, mask, site)
+            if access is not None:
+                with without_observer(batch):
+                    plain = tuple(
+                        PLAIN.load_leaf(batch, _offset_address(address, at), None, leaf, mask, site)
+                        for at, leaf in leaves
+                    )
+        except LaunchError:
+            self._report_failed_vector(batch, address, leaves, mask, site)
+            raise
+        if access is None:
+            return self.compose(
+                [self.load_leaf(batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves]
+            )
+        live = batch.exclude_ended(mask)
+        return plain if live is None else self.report_read(batch, replace(access, values=plain, mask=live))
+
+    def store(
+        self,
+        batch: RunningBatch,
+        address: PointerValue,
+        leaves: Leaves,
+        vector: int,
+        value: Any,
+        mask: LaneMask,
+        site: AccessSite,
+    ) -> None:
+        """Store a struct or vector. Observers see one access for a vector, as on a GPU.
+
+        Parameters
+        ----------
+        batch, address, leaves, vector, mask, site
+            As of `load`.
+        value : value of the algebra
+            The struct or vector.
+        """
+        plain = self.strip(value)
+        try:
+            access = _vector_access(batch, address, vector, mask, site)
+            if access is not None:
+                with without_observer(batch):
+                    for (at, leaf), part in zip(leaves, plain, strict=True):
+                        PLAIN.store_leaf(batch, _offset_address(address, at), None, leaf, part, mask, site)
+        except LaunchError:
+            self._report_failed_vector(batch, address, leaves, mask, site)
+            raise
+        if access is None:
+            for (at, leaf), part in zip(leaves, self.parts(value), strict=True):
+                self.store_leaf(batch, _offset_address(address, at), None, leaf, part, mask, site)
+            return
+        live = batch.exclude_ended(mask)
+        if live is not None:
+            self.report_write(batch, replace(access, values=plain, mask=live), value)
+
+    def load_leaf(
+        self, batch: RunningBatch, address: PointerValue, index: Any, leaf: Leaf, mask: LaneMask, site: AccessSite
+    ) -> Any:
+        """Load scalars or pointers.
+
+        Parameters
+        ----------
+        batch, mask, site
+            As of `load`.
+        address : PointerValue
+            The address of element 0, for each lane.
+        index : int, array or None
+            The element, one for all lanes or one per lane; None for 0.
+        leaf : Scalar or Pointer
+            The type of the elements; a pointer is stored as a 64-bit number.
+        """
+        if isinstance(leaf, Pointer):
+            return self.convert(
+                partial(to_pointer, mask=mask), self.read(address, batch, index, INT64.dtype, mask, site)
+            )
+        return self.read(address, batch, index, leaf.dtype, mask, site)
+
+    def store_leaf(
+        self,
+        batch: RunningBatch,
+        address: PointerValue,
+        index: Any,
+        leaf: Leaf,
+        value: Any,
+        mask: LaneMask,
+        site: AccessSite,
+    ) -> None:
+        """Store scalars or pointers.
+
+        Parameters
+        ----------
+        batch, address, index, leaf, mask, site
+            As of `load_leaf`.
+        value : value of the algebra
+            The values.
+        """
+        if isinstance(leaf, Pointer):
+            self.write(address, batch, index, INT64.dtype, self.convert(PointerValue.number, value), mask, site)
+        else:
+            self.write(address, batch, index, leaf.dtype, value, mask, site)
+
+    def _report_failed_vector(
+        self, batch: RunningBatch, address: PointerValue, leaves: Leaves, mask: LaneMask, site: AccessSite
+    ) -> None:
+        _, first = leaves[0]
+        assert isinstance(first, Scalar)
+        self.report_failed_access(batch, address, None, first.dtype, mask, site, len(leaves))
+
     # Between lanes.
 
     def exchange(
@@ -306,166 +434,6 @@ def synchronize_warps(op: str, frame: CallFrame, mask: LaneMask, operands: Seque
     return scheduler.wait_for_lanes(op, mask, exchanges.ALL_LANES, operands)
 
 
-def load(
-    values: PlainValues,
-    batch: RunningBatch,
-    address: PointerValue,
-    leaves: Leaves,
-    vector: int,
-    mask: LaneMask,
-    site: AccessSite,
-) -> Any:
-    """Load a struct or vector from memory. Observers see one access for a vector, as on a GPU.
-
-    Parameters
-    ----------
-    values : PlainValues
-        The algebra of values.
-    batch : RunningBatch
-        The batch of the lanes.
-    address : PointerValue
-        The address of each lane.
-    leaves : sequence of tuple of int and Leaf
-        The offset in bytes and the type of each leaf.
-    vector : int
-        The size in bytes of a vector that is loaded as a whole, else 0.
-    mask : LaneMask
-        The lanes that load.
-    site : AccessSite
-        The access in the source.
-    """
-    try:
-        access = _vector_access(batch, address, vector, mask, site)
-        if access is not None:
-            with without_observer(batch):
-                plain = tuple(
-                    load_leaf(PLAIN, batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves
-                )
-    except LaunchError:
-        _report_failed_vector(values, batch, address, leaves, mask, site)
-        raise
-    if access is None:
-        return values.compose(
-            [load_leaf(values, batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves]
-        )
-    live = batch.exclude_ended(mask)
-    return plain if live is None else values.report_read(batch, replace(access, values=plain, mask=live))
-
-
-def store(
-    values: PlainValues,
-    batch: RunningBatch,
-    address: PointerValue,
-    leaves: Leaves,
-    vector: int,
-    value: Any,
-    mask: LaneMask,
-    site: AccessSite,
-) -> None:
-    """Store a struct or vector. Observers see one access for a vector, as on a GPU.
-
-    Parameters
-    ----------
-    values : PlainValues
-        The algebra of values.
-    batch : RunningBatch
-        The batch of the lanes.
-    address : PointerValue
-        The address of each lane.
-    leaves : sequence of tuple of int and Leaf
-        The offset in bytes and the type of each leaf.
-    vector : int
-        The size in bytes of a vector that is stored as a whole, else 0.
-    value : value of the algebra
-        The struct or vector.
-    mask : LaneMask
-        The lanes that store.
-    site : AccessSite
-        The access in the source.
-    """
-    plain = values.strip(value)
-    try:
-        access = _vector_access(batch, address, vector, mask, site)
-        if access is not None:
-            with without_observer(batch):
-                for (at, leaf), part in zip(leaves, plain, strict=True):
-                    store_leaf(PLAIN, batch, _offset_address(address, at), None, leaf, part, mask, site)
-    except LaunchError:
-        _report_failed_vector(values, batch, address, leaves, mask, site)
-        raise
-    if access is None:
-        for (at, leaf), part in zip(leaves, values.parts(value), strict=True):
-            store_leaf(values, batch, _offset_address(address, at), None, leaf, part, mask, site)
-        return
-    live = batch.exclude_ended(mask)
-    if live is not None:
-        values.report_write(batch, replace(access, values=plain, mask=live), value)
-
-
-def load_leaf(
-    values: PlainValues,
-    batch: RunningBatch,
-    address: PointerValue,
-    index: Any,
-    leaf: Leaf,
-    mask: LaneMask,
-    site: AccessSite,
-) -> Any:
-    """Load scalars or pointers.
-
-    Parameters
-    ----------
-    values : PlainValues
-        The algebra of values.
-    batch : RunningBatch
-        The batch of the lanes.
-    address : PointerValue
-        The address of element 0, for each lane.
-    index : int, array or None
-        The element, one for all lanes or one per lane; None for 0.
-    leaf : Scalar or Pointer
-        The type of the elements; a pointer is stored as a 64-bit number.
-    mask : LaneMask
-        The lanes that load.
-    site : AccessSite
-        The access in the source.
-    """
-    if isinstance(leaf, Pointer):
-        return values.convert(
-            partial(to_pointer, mask=mask), values.read(address, batch, index, INT64.dtype, mask, site)
-        )
-    return values.read(address, batch, index, leaf.dtype, mask, site)
-
-
-def store_leaf(
-    values: PlainValues,
-    batch: RunningBatch,
-    address: PointerValue,
-    index: Any,
-    leaf: Leaf,
-    value: Any,
-    mask: LaneMask,
-    site: AccessSite,
-) -> None:
-    """Store scalars or pointers.
-
-    Parameters
-    ----------
-    values, batch, address, index, leaf
-        As of `load_leaf`.
-    value : value of the algebra
-        The values.
-    mask : LaneMask
-        The lanes that store.
-    site : AccessSite
-        The access in the source.
-    """
-    if isinstance(leaf, Pointer):
-        values.write(address, batch, index, INT64.dtype, values.convert(PointerValue.number, value), mask, site)
-    else:
-        values.write(address, batch, index, leaf.dtype, value, mask, site)
-
-
 def _vector_access(
     batch: RunningBatch, address: PointerValue, vector: int, mask: LaneMask, site: AccessSite
 ) -> Access | None:
@@ -474,14 +442,6 @@ def _vector_access(
         return None
     memory, element = address.find_element(batch, vector, mask, site)  # tests the alignment before any access
     return Access(site, memory, element, vector, mask, None) if batch.observer is not None else None
-
-
-def _report_failed_vector(
-    values: PlainValues, batch: RunningBatch, address: PointerValue, leaves: Leaves, mask: LaneMask, site: AccessSite
-) -> None:
-    _, first = leaves[0]
-    assert isinstance(first, Scalar)
-    values.report_failed_access(batch, address, None, first.dtype, mask, site, len(leaves))
 
 
 def _offset_address(address: PointerValue, offset: int) -> PointerValue:
