@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -122,13 +122,31 @@ class _SharedMemoryLimit:
 
 
 class LaunchOptions(TypedDict, total=False):
-    """Options of `SimulatedKernel.launch` that a recorded launch has too."""
+    """Options of a launch, recorded or not.
+
+    Parameters
+    ----------
+    shared_bytes : int
+        The size of the extern __shared__ array; 0 by default.
+    on_print : callable or None
+        Called with thread and text of each `printf`, block after block; None writes them to standard output.
+    max_rounds : int or None
+        The loop-iteration limit of a batch (or of a warp, in shuffled schedules), for all of its loops together;
+        None for `gpu.simulator.executor.children.MAXIMUM_ROUNDS`. All child launches share one limit.
+    max_seconds : float or None
+        The time limit of a batch in seconds of processor time; that of the whole launch is
+        `time_limit.LAUNCH_LIMIT_FACTOR` times as long. None for no limit.
+    schedule : str or Chooser
+        One of `gpu.base.schedules.NAMES`, "round-robin" by default, or a chooser of the next warp.
+    blocks : range or None
+        The blocks to run, by number; None for all. A grid with grid barriers runs in full.
+    """
 
     shared_bytes: int
     on_print: Callable[[str, str], None] | None
     max_rounds: int | None
     max_seconds: float | None
-    schedule: str
+    schedule: str | Chooser
     blocks: range | None
 
 
@@ -218,15 +236,10 @@ class SimulatedKernel:
         block: Sequence[int],
         arguments: Sequence[Argument],
         *,
-        shared_bytes: int = 0,
         on_progress: Callable[[float], None] = lambda fraction: None,
         observers: Sequence[Observer] = (),
-        on_print: Callable[[str, str], None] | None = None,
-        max_rounds: int | None = None,
-        max_seconds: float | None = None,
-        schedule: str | Chooser = ROUND_ROBIN,
-        blocks: range | None = None,
         trial_observer: Observer | None = None,
+        **options: Unpack[LaunchOptions],
     ) -> None:
         """Run the kernel; `grid` is its size in blocks, `block` the size of a block in threads.
 
@@ -237,28 +250,16 @@ class SimulatedKernel:
         arguments : sequence
             For a pointer: the one-dimensional uint8 array that is its memory, a texture, a pointer, or None for null;
             for a scalar: a NumPy scalar; for a tensor map of 128 bytes: a SimulatedTensorMap.
-        shared_bytes : int
-            The size of the extern __shared__ array.
         on_progress : callable
             Called with the finished fraction of the grid.
         observers : sequence of Observer
             The observers to notify.
-        on_print : callable or None
-            Called with thread and text of each `printf`, block after block; None writes them to standard output.
-        max_rounds : int or None
-            The loop-iteration limit of a batch (or of a warp, in shuffled schedules), for all of its loops together;
-            None for `gpu.simulator.executor.children.MAXIMUM_ROUNDS`. All child launches share one limit.
-        max_seconds : float or None
-            The time limit of a batch in seconds of processor time; that of the whole launch is
-            `time_limit.LAUNCH_LIMIT_FACTOR` times as long. None for no limit.
-        schedule : str or Chooser
-            One of `gpu.base.schedules.NAMES`, or a chooser of the next warp.
-        blocks : range or None
-            The blocks to run, by number; None for all. A grid with grid barriers runs in full.
         trial_observer : Observer or None
             Observes trials of the first blocks in `TRIAL_SCHEDULES`, before the launch, if the kernel has
             fences, and lanes may wait for other lanes or test flags; and a trial with store buffers if it writes and
             tests flags. What the trials do is undone.
+        **options
+            As of LaunchOptions.
 
         Raises
         ------
@@ -267,6 +268,8 @@ class SimulatedKernel:
         LaunchError
             The launch exceeds the limits of a GPU, or the kernel has an error; with its line, thread and block.
         """
+        shared_bytes, on_print = options.get("shared_bytes", 0), options.get("on_print")
+        schedule, blocks = options.get("schedule", ROUND_ROBIN), options.get("blocks")
         self.check_launch(grid, block, shared_bytes)
         launch = _GridLaunch(grid, block, self._bind_arguments(arguments), shared_bytes)
         kernels = {id(self._function): self}
@@ -278,9 +281,9 @@ class SimulatedKernel:
             lambda child, depth: self._run_child(child, depth, tree, kernels),
             lambda batch: _print_batch(batch, on_print),
             observer,
-            max_rounds,
+            options.get("max_rounds"),
             create_order(schedule),
-            max_seconds,
+            options.get("max_seconds"),
             faults,
         )
         try:
