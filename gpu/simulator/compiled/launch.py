@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,16 @@ Array = npt.NDArray[Any]
 
 _ALIGNMENT = 64
 _PIECES_PER_WORKER = 8
+
+
+class _GridLaunch(NamedTuple):
+    """A grid to run: its extents in blocks and in threads, the arguments, dynamic shared memory, and launch depth."""
+
+    grid: Sequence[int]
+    block: Sequence[int]
+    words: Sequence[bytes]
+    shared_bytes: int
+    depth: int = 0
 
 
 class CompiledKernel:
@@ -153,26 +163,23 @@ class CompiledKernel:
             except (LaunchError, UnsupportedKernel) as error:
                 raise child.build_error(str(error)) from None
             words, referenced_arrays = _child_words(child)
-            kernel._run(tree, depth, child.grid, child.block, words, child.shared_bytes)  # noqa: SLF001
+            kernel._run(tree, _GridLaunch(child.grid, child.block, words, child.shared_bytes, depth))  # noqa: SLF001
             del referenced_arrays
 
         tree = HostLaunch(run_child, lambda batch: None, None, None, create_order(ROUND_ROBIN))
         words, referenced_arrays = self._argument_words(arguments)
-        self._run(tree, 0, grid, block, words, shared_bytes, on_progress, blocks)
+        self._run(tree, _GridLaunch(grid, block, words, shared_bytes), on_progress, blocks)
         del referenced_arrays
 
     def _run(
         self,
         tree: HostLaunch,
-        depth: int,
-        grid: Sequence[int],
-        block: Sequence[int],
-        words: Sequence[bytes],
-        shared_bytes: int,
+        launch: _GridLaunch,
         on_progress: Callable[[float], None] = lambda fraction: None,
         blocks: range | None = None,
     ) -> None:
-        """Run a grid at `depth` launches from the host, or some of its blocks, and the kernels that it launches."""
+        """Run a grid, or some of its blocks, and the kernels that it launches."""
+        grid, block, words, shared_bytes, depth = launch
         shape = self._get_shape(tuple(block))
         failed, launched = np.zeros(7, np.int64), LaunchRecords(self._sites)
         runtime_variables = {

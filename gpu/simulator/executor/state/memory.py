@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -277,9 +275,8 @@ class FlatMemory:
         site: AccessSite,
     ) -> None:
         if _is_outside(element, size):
-            convert = partial(self.to_declared_element, size=dtype.itemsize)
             elements, lanes = _spread_element(element, mask, lanes)
-            raise _build_bounds_error(batch, self, site, dtype, elements, size, lanes, convert)
+            raise _build_bounds_error(batch, self, site, dtype, elements, size, lanes)
 
     def _reject_read_only(self, batch: BlockBatch, mask: LaneMask, site: AccessSite) -> None:
         if not self._writable:
@@ -545,9 +542,12 @@ def _build_bounds_error(
     elements: Array,
     size: int,
     lanes: Array,
-    convert: Callable[[int], int] = int,
 ) -> AccessError:
-    """Return the error of lanes whose index is not below `size`; `convert` returns an index as the source counts."""
+    """Return the error of lanes whose index is not below `size`."""
+
+    def convert(index: int) -> int:
+        return memory.to_declared_element(index, dtype.itemsize) if isinstance(memory, FlatMemory) else index
+
     outside = np.flatnonzero((elements < 0) | (elements >= size))
     thread = batch.describe(int(lanes[outside[0]]))
     return AccessError(
