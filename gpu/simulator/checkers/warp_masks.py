@@ -31,7 +31,7 @@ _ALL_LANES = (1 << WARP) - 1
 
 @dataclass(frozen=True)
 class _Arrival:
-    """A lane's call of `__syncwarp`: its mask argument, and the lanes that had not exited, as bits."""
+    """A lane's call of a function with a mask: the mask argument, and the lanes that had not exited, as bits."""
 
     position: SourcePosition
     member_mask: int
@@ -230,26 +230,18 @@ class WarpMaskChecker(Checker):
             waiting = self._waiting.pop(warp)
             for lane, arrival in waiting.find_stuck_lanes():
                 cause = _format_missing_lanes(waiting.find_missing_lanes(arrival, arrival.alive_lanes))
-                self._add_finding(
-                    batch, _DIVERGENT, arrival.position, "__syncwarp", warp * WARP + lane, arrival.member_mask, cause, 1
-                )
+                self._add_finding(batch, _DIVERGENT, "__syncwarp", warp * WARP + lane, arrival, cause)
 
     def _report(self, batch: BlockBatch, callers: _Callers, error: str, cause: str) -> None:
         """Report callers in one finding; `cause` describes the error of the first."""
-        sync, lane, member_mask = callers.sync, int(callers.lanes[0]), int(callers.member_masks[0])
-        self._add_finding(batch, error, sync.position, sync.name, lane, member_mask, cause, callers.lanes.size)
+        sync = callers.sync
+        first = _Arrival(sync.position, int(callers.member_masks[0]), int(callers.alive_lanes[0]))
+        self._add_finding(batch, error, sync.name, int(callers.lanes[0]), first, cause, callers.lanes.size)
 
     def _add_finding(
-        self,
-        batch: BlockBatch,
-        error: str,
-        position: SourcePosition,
-        name: str,
-        lane: int,
-        member_mask: int,
-        cause: str,
-        count: int,
+        self, batch: BlockBatch, error: str, name: str, lane: int, arrival: _Arrival, cause: str, count: int = 1
     ) -> None:
+        position = arrival.position
         key = (error, position.file, position.line)
         if key in self._findings:
             finding = self._findings[key]
@@ -258,7 +250,7 @@ class WarpMaskChecker(Checker):
         thread = batch.describe(lane)
         message = (
             f"Barrier error detected. {error}: {name} at {PurePath(position.file).name}:{position.line} by {thread}, "
-            f"lane {lane % WARP} of its warp, with the mask 0x{member_mask:x}, {cause}"
+            f"lane {lane % WARP} of its warp, with the mask 0x{arrival.member_mask:x}, {cause}"
         )
         self._findings[key] = Finding("warp-mask", message, (position,), (thread,), count)
 
