@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -69,16 +70,12 @@ def _device(
     numpy: Function | Mapping[str, Function],
     llvm: str | Missing | Mapping[str, str | Missing],
     nvptx: str | Missing | Mapping[str, str | Missing] | None = None,
-    *,
-    ptx: str | Missing = _SEVERAL_INSTRUCTIONS,
-    host: str | Missing | Mapping[str, str | Missing] = _ONLY_ON_DEVICES,
-    types: tuple[str, ...] = (),
-    header: str = "",
-    is_conversion: bool = False,
+    **fields: Any,
 ) -> Operation:
     """Return the row of a function of CUDA alone; its form for GPUs is that for CPUs unless it is given."""
     nvptx = llvm if nvptx is None else nvptx
-    return Operation(name, signature, types, numpy, llvm, nvptx, ptx, host, header=header, is_conversion=is_conversion)
+    defaults: dict[str, Any] = {"types": (), "ptx": _SEVERAL_INSTRUCTIONS, "host": _ONLY_ON_DEVICES}
+    return Operation(name, signature, numpy=numpy, llvm=llvm, nvptx=nvptx, **defaults | fields)
 
 
 def _fast(name: str, numpy: Function) -> Operation:

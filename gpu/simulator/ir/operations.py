@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,9 +55,8 @@ def _operator(
     *,
     signature: str = "T(T, T)",
     types: tuple[str, ...] = _NUMBERS,
-    constant: Mapping[str, str] | None = None,
 ) -> Operation:
-    return Operation(name, signature, types, numpy, llvm, nvptx or llvm, ptx, _IN_HOST_LANGUAGE, constant)
+    return Operation(name, signature, types, numpy, llvm, nvptx or llvm, ptx, _IN_HOST_LANGUAGE)
 
 
 def _arithmetic(name: str, function: Function, instruction: str, ptx: str | Missing) -> Operation:
@@ -71,16 +71,10 @@ def _bitwise(name: str, function: Function, instruction: str) -> Operation:
 
 def _shift(name: str, function: Function, ptx: str, signed: str, unsigned: str) -> Operation:
     signed_form = _SHIFT.format(signed, *((_SIGN, "$sign") if signed == "ashr" else ("", "0")))
-    return _operator(
-        name,
-        function,
-        ptx,
-        {"i": signed_form, "u": _SHIFT.format(unsigned, "", "0")},
-        {"i": _NVPTX_SHIFT.format(signed), "u": _NVPTX_SHIFT.format(unsigned)},
-        signature="T(T, int)",
-        types=_INTEGERS,
-        constant={"i": f"{signed} $T $x, $y", "u": f"{unsigned} $T $x, $y"},
-    )
+    forms = {"i": signed_form, "u": _SHIFT.format(unsigned, "", "0")}
+    nvptx_forms = {"i": _NVPTX_SHIFT.format(signed), "u": _NVPTX_SHIFT.format(unsigned)}
+    shift = _operator(name, function, ptx, forms, nvptx_forms, signature="T(T, int)", types=_INTEGERS)
+    return replace(shift, constant={"i": f"{signed} $T $x, $y", "u": f"{unsigned} $T $x, $y"})
 
 
 def _division(name: str, ptx: str, numpy: Mapping[str, Function], instruction: str, negated: str) -> Operation:
@@ -91,7 +85,8 @@ def _division(name: str, ptx: str, numpy: Mapping[str, Function], instruction: s
     }
     floats = {"f": "fdiv $T $x, $y"} if name == "/" else {}
     types = _NUMBERS if floats else _INTEGERS
-    return _operator(name, numpy, ptx, {**checked, **floats}, {**plain, **floats}, types=types, constant=plain)
+    division = _operator(name, numpy, ptx, {**checked, **floats}, {**plain, **floats}, types=types)
+    return replace(division, constant=plain)
 
 
 def _comparison(name: str, function: Function, word: str) -> Operation:
