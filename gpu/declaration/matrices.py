@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from gpu.base.errors import InputError
 from gpu.base.threads import map_parts
-from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.pattern import Array, Choice, Inputs, Integer, Outputs
 from gpu.declaration.random_values import draw_values
 from gpu.declaration.roles import FROM_FILE, Role
@@ -43,15 +43,7 @@ def input_parameter(kinds: tuple[str, ...] = KINDS, default: str = "random") -> 
 
 
 def side_parameter(
-    name: str,
-    label: str,
-    text: str,
-    unit: str,
-    default: int,
-    minimum: int = 1,
-    largest: int = MAX_SIDE,
-    role: Role | None = None,
-    on_gpu: SizeRule | None = None,
+    name: str, label: str, text: str, unit: str, default: int, minimum: int = 1, **fields: Any
 ) -> Integer:
     """Return a parameter for the number of rows or columns of a matrix.
 
@@ -59,25 +51,13 @@ def side_parameter(
     ----------
     name, label, text, unit : str
         As in `Integer`; `text` is the help.
-    default, minimum, largest : int
-        The range. If the minimum is 0, 0 means n.
-    role : Role or None
-    on_gpu : SizeRule or None
-        As in `Integer`.
+    default, minimum : int
+        As in `Integer`. If the minimum is 0, 0 means n.
+    **fields
+        Other fields of the `Integer`; its maximum is `MAX_SIDE` unless it is given.
     """
-    least = "" if minimum else "as n"
-    return Integer(
-        name=name,
-        label=label,
-        help=text,
-        unit=unit,
-        default=default,
-        minimum=minimum,
-        maximum=largest,
-        minimum_label=least,
-        role=role,
-        on_gpu=on_gpu,
-    )
+    defaults: dict[str, Any] = {"maximum": MAX_SIDE, "minimum_label": "" if minimum else "as n"}
+    return Integer(name=name, label=label, help=text, unit=unit, default=default, minimum=minimum, **defaults | fields)
 
 
 def make_matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from gpu.declaration.pattern import HostProgram, Inputs, Params, Textbook, Variant
 
@@ -14,19 +15,16 @@ def single_thread_variant(
     run: HostProgram,
     kernel: str,
     *,
-    title: str = "On one thread",
-    idea: str,
-    limit: str,
     work: Callable[[Inputs, Params], int],
     textbook: Callable[[Params, int], int],
     max_default_size: int,
-    **variant_fields: Callable[..., object],
+    **variant_fields: Any,
 ) -> Variant:
     """Return the variant of a kernel that is launched with one thread.
 
     Parameters
     ----------
-    run, title, idea, limit
+    run : callable
         As in Variant.
     kernel : str
         The `__global__` function.
@@ -37,7 +35,7 @@ def single_thread_variant(
     max_default_size : int
         As in Variant: with this size, the thread executes at most `MAX_OPERATIONS` operations.
     variant_fields
-        Other fields of the Variant.
+        Other fields of the Variant; the title is "On one thread" unless it is given.
     """
 
     def obstacle(inputs: Inputs, params: Params) -> str:
@@ -51,17 +49,14 @@ def single_thread_variant(
 
     return Variant(
         "one-thread",
-        title,
         run=run,
-        idea=idea,
-        limit=limit,
         kernels=(kernel,),
         textbook=lambda params, n: Textbook.sequential(textbook(params, n)),
         obstacle=obstacle,
         threads=lambda params: 1,
         is_single_thread=True,
         max_default_size=max_default_size,
-        **variant_fields,  # type: ignore[arg-type]
+        **{"title": "On one thread"} | variant_fields,
     )
 
 

@@ -209,7 +209,7 @@ def _accept(inputs: Inputs, params: Params) -> None:
     values = inputs["values"]
     if values.size > _MAX_ELEMENTS:
         raise InputError(f"The matrix has {values.size} elements; up to {_MAX_ELEMENTS} are allowed.")
-    accept_matrix(values, "the matrix", finite=False, largest=_MAX_COLUMNS)
+    accept_matrix(values, "the matrix", finite=False, maximum=_MAX_COLUMNS)
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
@@ -354,9 +354,9 @@ PATTERN = Pattern(
     presentation=MatrixPresentation(),
     parameters=(
         input_parameter((*KINDS, "large", "infinities")),
-        side_parameter("n", "Columns", "Elements per row.", "columns", 1024, largest=_MAX_COLUMNS, role=Role.SIZE),
+        side_parameter("n", "Columns", "Elements per row.", "columns", 1024, maximum=_MAX_COLUMNS, role=Role.SIZE),
         side_parameter(
-            "rows", "Rows", "Number of rows.", "rows", 1024, largest=_MAX_COLUMNS, on_gpu=elements_rule(2**8)
+            "rows", "Rows", "Number of rows.", "rows", 1024, maximum=_MAX_COLUMNS, on_gpu=elements_rule(2**8)
         ),
         block_parameter(),
     ),

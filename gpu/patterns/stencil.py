@@ -17,7 +17,15 @@ from gpu.declaration.arrays import require_generated_input
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers_of_two
 from gpu.declaration.distributed_program import DistributedProgram, Streaming, independent_chunks_plan
 from gpu.declaration.gpu_sizes import cube_edge_rule
-from gpu.declaration.matrices import accept_matrix, crop_corner, input_parameter, make_matrix, present, to_float32
+from gpu.declaration.matrices import (
+    accept_matrix,
+    crop_corner,
+    input_parameter,
+    make_matrix,
+    present,
+    side_parameter,
+    to_float32,
+)
 from gpu.declaration.pattern import (
     Array,
     Choice,
@@ -207,19 +215,8 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     return present({"Input": inputs["values"][middle], "Result": outputs["result"][middle]}, first)
 
 
-def _side_parameter(
-    name: str, label: str, text: str, minimum: int, maximum: int = _MAX_SIDE, **options: Any
-) -> Integer:
-    return Integer(
-        name=name,
-        label=label,
-        help=text,
-        unit="points",
-        minimum=minimum,
-        maximum=maximum,
-        minimum_label="" if minimum else "as columns",
-        **options,
-    )
+def _other_side_parameter(name: str, label: str, text: str) -> Integer:
+    return side_parameter(name, label, text, "points", 0, 0, maximum=_MAX_SIDE, minimum_label="as columns")
 
 
 def _case(side: int) -> Case:
@@ -278,18 +275,18 @@ PATTERN = Pattern(
     presentation=MatrixPresentation(),
     parameters=(
         input_parameter(("ball", "random", "digits", "ones"), "ball"),
-        _side_parameter(
+        side_parameter(
             "n",
             "Columns",
             "Points along x.",
-            1,
-            _MAX_CUBE_SIDE,
-            default=128,
+            "points",
+            128,
+            maximum=_MAX_CUBE_SIDE,
             role=Role.SIZE,
             on_gpu=cube_edge_rule(2**17),
         ),
-        _side_parameter("rows", "Rows", "Points along y (rows per plane); 0 for the same as columns.", 0, default=0),
-        _side_parameter("planes", "Planes", "Points along z; 0 for the same as columns.", 0, default=0),
+        _other_side_parameter("rows", "Rows", "Points along y (rows per plane); 0 for the same as columns."),
+        _other_side_parameter("planes", "Planes", "Points along z; 0 for the same as columns."),
         Real(
             name="center",
             label="Center",
