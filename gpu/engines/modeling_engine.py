@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -148,12 +147,11 @@ class ModelingEngine(SimulatorEngine):
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._files:
             plain = self.build_simulated_module(file, defines)
-            name, lines = Path(file).name, self._timeline_launch is not None
+            lines = self._timeline_launch is not None
             if self._nvcc:
-                whole = inline_headers(file, text)
-                modeled = compile_modeled_file(whole, self._gpu, defines or {}, [KERNELS], name, plain, lines=lines)
+                modeled = compile_modeled_file(inline_headers(file, text), self._gpu, [KERNELS], plain, lines=lines)
             else:
-                modeled = compile_with_llvm(plain, self._gpu, name, lines=lines)
+                modeled = compile_with_llvm(plain, self._gpu, lines=lines)
             self.source = modeled.source
             self._files[key] = ModeledModule(super().build(file, defines), modeled)
         return self._files[key]

@@ -76,6 +76,16 @@ class SimulatedModule:
         return self._programs[()].find_unreached_lines(lines, reached, kernels)
 
     @property
+    def path(self) -> Path:
+        """The path of the kernel file."""
+        return self._source[1]
+
+    @property
+    def defines(self) -> Mapping[str, int | str]:
+        """The macros with which the file is compiled."""
+        return self._source[2]
+
+    @property
     def kernels(self) -> tuple[str, ...]:
         """The names of the `__global__` functions, without templates."""
         return self._programs[()].kernels

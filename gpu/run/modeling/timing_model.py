@@ -368,7 +368,7 @@ def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = Fal
     keep = f"\nnamespace {{ [[maybe_unused]] void *kept_for_the_model() {{ return (void *){kernel}; }} }}\n"
     full_text = launch.text + (keep if "<" in kernel else "")
     folders = [file.resolve().parent, *launch.include_dirs]
-    modeled = compile_modeled_file(full_text, gpu, macros, folders, file.name, module, lines=lines, fall_back=True)
+    modeled = compile_modeled_file(full_text, gpu, folders, module, lines=lines, fall_back=True)
     for name, value in launch.constants.items():
         if name not in module.variables:
             raise KernelError(f"There is no variable {name!r} in {file.name}.")

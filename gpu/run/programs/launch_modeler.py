@@ -66,7 +66,7 @@ class LaunchModeler:
         """
         if id(module) not in self._files:
             # Keep a reference to the module, or another one could get the same id.
-            self._files[id(module)] = module, compile_with_llvm(module, self._gpu, kernel)
+            self._files[id(module)] = module, compile_with_llvm(module, self._gpu)
         _, file = self._files[id(module)]
         for name, data in module.read_variables().items():
             file.set_variable(name, data)

@@ -256,7 +256,7 @@ def test_library_functions_are_estimated_and_branches_know_their_results(
     for value, expected in ((0.0, acos_operations + operations), (0.5, acos_operations)):
         array = np.full(64, value, f"f{size}")
         module = SimulatedModule(text, tmp_path / "k.cu", {})
-        file = compile_modeled_file(text, find_gpu("rtx-3080"), {}, (), "k.cu", module)
+        file = compile_modeled_file(text, find_gpu("rtx-3080"), (), module)
         estimate = file.estimate_launch(
             "k", GridShape((2, 1, 1), (32, 1, 1)), [array.view(np.uint8), np.zeros(64 * size, np.uint8)]
         )

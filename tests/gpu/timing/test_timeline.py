@@ -223,7 +223,7 @@ def test_instructions_know_their_lines(nvcc, tmp_path, monkeypatch) -> None:
     if not nvcc:
         monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
     module = SimulatedModule(TEXT, tmp_path / "own.cu", {}, tolerant=True)
-    file = compile_modeled_file(TEXT, H200, {}, [], "own.cu", module, lines=True)
+    file = compile_modeled_file(TEXT, H200, [], module, lines=True)
     values = [np.zeros(256, np.uint8), np.zeros(256, np.uint8), np.int32(64)]
     found = file.build_timelines("reversed", GridShape((1, 1, 1), (64, 1, 1)), values)
     assert found.source == ("sass" if nvcc else "ir")
@@ -240,7 +240,7 @@ def test_what_a_header_does_is_of_no_line_of_the_file(tmp_path) -> None:
     (tmp_path / "mine.cuh").write_text("__device__ inline float twice(float x) {\n\n\n    return x * 2.0f + 1.0f;\n}\n")
     text = '#include "mine.cuh"\nextern "C" __global__ void k(float *to) {\n    to[threadIdx.x] = twice(to[0]);\n}\n'
     module = SimulatedModule(text, tmp_path / "own.cu", {}, [tmp_path], tolerant=True)
-    file = compile_modeled_file(text, H200, {}, [tmp_path], "own.cu", module, lines=True)
+    file = compile_modeled_file(text, H200, [tmp_path], module, lines=True)
     found = file.build_timelines("k", GridShape((1, 1, 1), (32, 1, 1)), [np.zeros(256, np.uint8)])
     assert {each.line for each in found.operations} <= {0, 2, 3}
     for one, other in pairwise(found.timelines):
