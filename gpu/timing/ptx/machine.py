@@ -831,17 +831,14 @@ class PtxMachine:
         names = _split_list(instruction.operands[0])
         puts = [self._create_setter(name, partly=bool(instruction.guard)) for name in names]
         widths = [self._register_width(name) for name in names]
-        volatile = (
-            "volatile" in instruction.modifiers
-            or "relaxed" in instruction.modifiers
-            or "acquire" in instruction.modifiers
-        )
+        bypasses_cache = not {"volatile", "relaxed", "acquire"}.isdisjoint(instruction.modifiers)
+        operation = "ld.volatile" if bypasses_cache else "ld"
         decides = self._is_required(instruction)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             addresses = address(state)
             kind, locations = state.resolve(space, addresses, mask)
-            state.record_request(index, kind, "ld", locations, dtype.itemsize * count, mask, volatile=volatile)
+            state.record_request(index, kind, operation, locations, dtype.itemsize * count, mask)
             if not decides:
                 return
             values = state.load(kind, locations, dtype, count, mask)
@@ -986,10 +983,9 @@ class PtxMachine:
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             kind, locations = state.resolve(space, address(state), mask)
-            uniform = whole_sum and not locations.ndim
-            state.record_request(
-                index, kind, kind_of, locations, dtype.itemsize, mask, counts_up=counts_up, uniform_sum=uniform
-            )
+            # The hardware counts lanes on a word of shared memory, and sums integers for one address in global memory.
+            combined = counts_up if kind == "shared" else whole_sum and not locations.ndim
+            state.record_request(index, kind, kind_of, locations, dtype.itemsize, mask, combined=combined)
             if not decides:
                 return
             values = [get(state) for get in gets]

@@ -381,9 +381,7 @@ class SampledBlocks:
         size: int,
         mask: SampleLanes,
         *,
-        volatile: bool = False,
-        counts_up: bool = False,
-        uniform_sum: bool = False,
+        combined: bool = False,
     ) -> None:
         """Record the memory requests of a mask's warps.
 
@@ -393,38 +391,31 @@ class SampledBlocks:
             The index of the instruction in its basic block.
         kind, places, mask
             As for `load`.
-        operation : {"ld", "st", "atom", "red"}
+        operation : {"ld", "ld.volatile", "st", "atom", "red"}
+            A volatile load bypasses the L1 cache.
         size : int
             Bytes per lane.
-        volatile : bool
-            Whether the request bypasses the L1 cache.
-        counts_up : bool
-            Whether an atomic operation adds a constant 1 and its result is not used.
-        uniform_sum : bool
-            Whether all lanes add integers to one address and do not use the previous value.
+        combined : bool
+            Whether the hardware combines the lanes of an atomic operation.
         """
+        operation, _, volatile = operation.partition(".")
         warps, lanes = mask.warps, mask.lanes_per_warp[mask.warps]
         passes = np.ones(warps.size, np.int64)
         minimum = passes
         starts, sectors = np.zeros(warps.size + 1, np.int64), _NO_SECTORS
-        atomic = operation in ("atom", "red")
         rows = places.reshape(-1, WARP)[warps] if places.ndim else np.broadcast_to(places, (warps.size, WARP))
-        if atomic and kind == "shared":
-            spread = places if places.ndim else np.full(self.lanes, places, np.int64)
-            if counts_up:  # the hardware counts the lanes on one word instead of adding for each
-                passes = count_bank_passes(rows >> 2, mask.rows)
-            else:
+        if operation in ("atom", "red"):
+            if combined:  # on shared memory, it counts the lanes on one word; on global memory, it sums those of a warp
+                passes = count_bank_passes(rows >> 2, mask.rows) if kind == "shared" else passes
+            elif kind == "shared":
+                spread = places if places.ndim else np.full(self.lanes, places, np.int64)
                 passes, minimum, _ = traffic.count_atomic_wavefronts(self._group_warps(mask), spread // size, size)
-        elif atomic:
-            passes = count_contending_lanes(rows, mask.rows)
-            if uniform_sum:
-                passes = np.ones(warps.size, np.int64)  # the lanes of a warp are summed first
+            else:
+                passes = count_contending_lanes(rows, mask.rows)
         elif kind == "shared" and places.ndim:
             passes, minimum, _ = self._count_wavefronts(places, size, mask, reads=operation == "ld")
         elif kind == "const" and places.ndim:
             passes = count_distinct_addresses(rows, mask.rows)
-        elif kind == "shared":
-            passes = np.full(warps.size, 1, np.int64)
         if kind == "global" or kind == "local":
             if kind == "local":
                 rows = (np.int64(LOCAL_WINDOW) << WINDOW_BITS) + (
@@ -433,7 +424,7 @@ class SampledBlocks:
             starts, sectors = find_distinct_sectors(rows, mask.rows, scalar=not places.ndim and kind == "global")
         conflicts = passes - minimum if kind == "shared" else np.zeros(warps.size, np.int64)
         self.requests.append(
-            (place, MemoryRequest(kind, operation, warps, lanes, passes, starts, sectors, conflicts, volatile))
+            (place, MemoryRequest(kind, operation, warps, lanes, passes, starts, sectors, conflicts, bool(volatile)))
         )
 
     def record_bulk_copy(self, place: int, places: Value, sizes: Value, mask: SampleLanes) -> None:
