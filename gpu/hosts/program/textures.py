@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,30 @@ class CudaArray:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         rows: Array = self.data[: -self.element_bytes].reshape(max(self.depth, 1), max(self.height, 1), -1)[z]
         return rows
+
+
+class _PitchedRows(NamedTuple):
+    """Rows in linear or pitched memory, on the host or on the device, that a copy reads or writes.
+
+    Parameters
+    ----------
+    address : int
+        The address of the first row.
+    pitch : int
+        The distance between the starts of consecutive rows in bytes.
+    width : int
+        Bytes per row; with a height of 1, also whole rows of an array at once.
+    height : int
+        The number of rows.
+    kind : int
+        The direction as a `cudaMemcpyKind`.
+    """
+
+    address: int
+    pitch: int
+    width: int
+    height: int
+    kind: int
 
 
 @dataclass
@@ -172,9 +196,7 @@ class ProgramTextures:
             self._find_array(array)
             del self._arrays[array]
 
-    def do_to_array(
-        self, array: int, x: int, y: int, z: int, source: int, pitch: int, width: int, height: int, kind: int
-    ) -> None:
+    def do_to_array(self, array: int, x: int, y: int, z: int, *rows: int) -> None:
         """Copy rows to an array, as `cudaMemcpy2DToArray` does.
 
         Parameters
@@ -183,44 +205,34 @@ class ProgramTextures:
             The array's handle.
         x, y, z : int
             The position of the first byte: the offset in bytes in a row, the row, and the slice or layer.
-        source : int
-            The address of the first row, on the host or on the device.
-        pitch : int
-            The distance between the starts of consecutive rows at `source` in bytes.
-        width : int
-            Bytes per row; with a height of 1, also whole rows of the array at once.
-        height : int
-            The number of rows.
-        kind : int
-            The direction as a `cudaMemcpyKind`.
+        *rows : int
+            The fields of `_PitchedRows`, which are read.
 
         Raises
         ------
         RefusedRoutineError
             There is no such array, the rows exceed it, the pitch is too small, or the direction does not match.
         """
-        self._copy(array, x, y, z, source, pitch, width, height, kind, is_read=False)
+        self._copy(array, (x, y, z), _PitchedRows(*rows), is_read=False)
 
-    def do_from_array(
-        self, target: int, pitch: int, array: int, x: int, y: int, z: int, width: int, height: int, kind: int
-    ) -> None:
+    def do_from_array(self, target: int, pitch: int, array: int, x: int, y: int, z: int, *rest: int) -> None:
         """Copy rows from an array, as `cudaMemcpy2DFromArray` does.
 
         Parameters
         ----------
-        target : int
-            The address for the first row, on the host or on the device.
-        pitch : int
-            The distance between the starts of consecutive rows at `target` in bytes.
-        array, x, y, z, width, height, kind : int
+        target, pitch : int
+            The address and the pitch of `_PitchedRows`, which are written.
+        array, x, y, z : int
             As of `do_to_array`.
+        *rest : int
+            The other fields of `_PitchedRows`.
 
         Raises
         ------
         RefusedRoutineError
             As of `do_to_array`.
         """
-        self._copy(array, x, y, z, target, pitch, width, height, kind, is_read=True)
+        self._copy(array, (x, y, z), _PitchedRows(target, pitch, *rest), is_read=True)
 
     def do_box_to_array(self, array: int, x: int, y: int, z: int, source: int, pitch: int, *rest: int) -> None:
         """Copy a slice of a box to an array, for `cudaMemcpy3D`.
@@ -232,7 +244,7 @@ class ProgramTextures:
         x, y, z : int
             The position of the first element: element in a row, row, and slice or layer.
         source, pitch : int
-            As of `do_to_array`.
+            The address and the pitch of `_PitchedRows`.
         *rest : int
             The width in elements, the height in rows and the direction as a `cudaMemcpyKind`.
 
@@ -243,7 +255,8 @@ class ProgramTextures:
         """
         width, height, kind = rest
         element = self._find_array(array).element_bytes
-        self._copy(array, x * element, y, z, source, pitch, width * element, max(height, 1), kind, is_read=False)
+        rows = _PitchedRows(source, pitch, width * element, max(height, 1), kind)
+        self._copy(array, (x * element, y, z), rows, is_read=False)
 
     def do_box_from_array(self, target: int, pitch: int, array: int, x: int, y: int, z: int, *rest: int) -> None:
         """Copy a slice of a box from an array, for `cudaMemcpy3D`.
@@ -264,11 +277,10 @@ class ProgramTextures:
         """
         width, height, kind = rest
         element = self._find_array(array).element_bytes
-        self._copy(array, x * element, y, z, target, pitch, width * element, max(height, 1), kind, is_read=True)
+        rows = _PitchedRows(target, pitch, width * element, max(height, 1), kind)
+        self._copy(array, (x * element, y, z), rows, is_read=True)
 
-    def do_array_to_array(
-        self, target: int, x: int, y: int, z: int, source: int, from_x: int, from_y: int, from_z: int, *box: int
-    ) -> None:
+    def do_array_to_array(self, target: int, x: int, y: int, z: int, source: int, *box: int) -> None:
         """Copy a slice of a box between arrays, for `cudaMemcpy3D`.
 
         Parameters
@@ -279,10 +291,8 @@ class ProgramTextures:
             The position of the first element there: element in a row, row, and slice or layer.
         source : int
             The handle of the array that is read, with elements of the same size.
-        from_x, from_y, from_z : int
-            The position of the first element there.
         *box : int
-            The width in elements and the height in rows.
+            The position of the first element there, the width in elements and the height in rows.
 
         Raises
         ------
@@ -290,16 +300,16 @@ class ProgramTextures:
             An array does not exist, the box exceeds one, or their elements have different sizes.
         """
         target_array, source_array = self._find_array(target), self._find_array(source)
-        width, height = box[0] * source_array.element_bytes, max(box[1], 1)
+        from_x, from_y, from_z, columns, rows = box
+        width, height = columns * source_array.element_bytes, max(rows, 1)
         if target_array.element_bytes != source_array.element_bytes:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        rows = _box_view(source_array.slice(from_z), from_x * source_array.element_bytes, from_y, width, height)
-        _box_view(target_array.slice(z), x * target_array.element_bytes, y, width, height)[:] = rows.copy()
+        read = _box_view(source_array.slice(from_z), from_x * source_array.element_bytes, from_y, width, height)
+        _box_view(target_array.slice(z), x * target_array.element_bytes, y, width, height)[:] = read.copy()
 
-    def _copy(
-        self, array: int, x: int, y: int, z: int, address: int, pitch: int, width: int, height: int, kind: int, *,
-        is_read: bool,
-    ) -> None:  # fmt: skip
+    def _copy(self, array: int, position: tuple[int, int, int], linear_rows: _PitchedRows, *, is_read: bool) -> None:
+        """Copy between linear memory and an array, which `is_read` or written."""
+        (x, y, z), (address, pitch, width, height, kind) = position, linear_rows
         rows = self._find_array(array).slice(z)
         if height == 1 and x + width > rows.shape[1] and width % rows.shape[1] == 0:
             height, width = width // rows.shape[1], rows.shape[1]  # cudaMemcpyToArray of several rows
@@ -326,7 +336,7 @@ class ProgramTextures:
         self._register_copy(target, texels, source.channels, source.extents, (parameters, True, source.layered))
 
     def do_texture_of_memory(
-        self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, channels: int, sampling: int
+        self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, *formats: int
     ) -> None:
         """Create a texture object over linear or pitched memory.
 
@@ -342,10 +352,9 @@ class ProgramTextures:
             The distance between the starts of consecutive rows in bytes; 0 for linear memory.
         width, height : int
             The extents in elements; 0 for linear memory.
-        channels : int
-            The address of the elements' `cudaChannelFormatDesc`.
-        sampling : int
-            The address of four ints: filter, normalized coordinates, addressing and read mode.
+        *formats : int
+            The address of the elements' `cudaChannelFormatDesc`, and that of four ints: filter, normalized coordinates,
+            addressing and read mode.
 
         Raises
         ------
@@ -354,6 +363,7 @@ class ProgramTextures:
         DriverLogicError
             The memory is not all in one allocation.
         """
+        channels, sampling = formats
         words = tuple(access_host(ctypes.c_int * _FORMAT, channels))
         element = sum(words[:4]) // 8
         if not element:
