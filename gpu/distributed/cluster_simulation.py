@@ -99,9 +99,8 @@ class ClusterSimulation:
         positions, velocities, accelerations = self._positions, self._velocities, self._accelerations
         requested: dict[str, FutureResult] = {}
         if request.measure and not self._steps:
-            requested["begun"] = multi_device.add_measuring_tasks(
-                tasks, positions, velocities
-            )  # the baseline of the drift
+            # The baseline of the drift.
+            requested["begun"] = multi_device.add_measuring_tasks(tasks, positions, velocities)
         if request.steps and self._last_squared_softening != squared:
             accelerations = [forces["acceleration buffer"] for forces in multi_device.add_force_tasks(tasks, positions)]
         for _ in range(request.steps):
@@ -116,13 +115,8 @@ class ClusterSimulation:
             )
         if not requested:
             requested["nothing"] = tasks.add_task(multi_device.wait_for_chunks, velocities)
-        arrays = self._wait_for_results(
-            [*requested.values()],
-            _report_in_steps(report_progress, request.steps),
-            positions,
-            velocities,
-            accelerations,
-        )
+        report_step = _report_in_steps(report_progress, request.steps)
+        arrays = self._wait_for_results([*requested.values()], report_step, positions, velocities, accelerations)
         results = dict(zip(requested, arrays, strict=True))
         self._positions, self._velocities, self._accelerations = positions, velocities, accelerations
         self._steps += request.steps
@@ -132,19 +126,23 @@ class ClusterSimulation:
             self._last_squared_softening = squared
         if tasks.event_log.lost_workers:
             self._cluster.update_workers()
-        distributed_run = DistributedRun(self._cluster.workers, tuple(tasks.event_log.records), (), 0.0, 0)
-        figures = compute_body_figures(
+        conserved = self._conserved_quantities(squared, results) if request.measure else None
+        return results.get("picture"), self._compute_figures(request.steps, conserved)
+
+    def _compute_figures(self, recent_steps: int, conserved: ConservedQuantities | None) -> BodyFigures:
+        """Return the figures after a request's steps, with the times of its tasks."""
+        distributed_run = DistributedRun(self._cluster.workers, tuple(self._tasks.event_log.records), (), 0.0, 0)
+        return compute_body_figures(
             self._count,
             self.time,
             self._steps,
-            recent_steps=request.steps,
+            recent_steps=recent_steps,
             kernel_ms=distributed_run.phase_times(*multi_device.TIME_STEP_NAMES).kernel,
             radius=self._radius,
             executor=self._cluster.workers[0].device.executor,
-            conserved=self._conserved_quantities(squared, results) if request.measure else None,
+            conserved=conserved,
             measuring_ms=distributed_run.phase_times(*multi_device.MEASURING_STEP_NAMES).kernel,
         )
-        return results.get("picture"), figures
 
     def download_bodies(self, report_progress: ProgressCallback = lambda progress: None) -> Array:
         """Return the current bodies: float32, shape (n, 7), in columns x y z vx vy vz m."""

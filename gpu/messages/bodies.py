@@ -212,8 +212,6 @@ def compute_body_figures(
     *,
     recent_steps: int,
     kernel_ms: float,
-    radius: float,
-    executor: str,
     **fields: Any,
 ) -> BodyFigures:
     """Return the figures of a simulation, with the rate of its last steps.
@@ -230,14 +228,9 @@ def compute_body_figures(
         The time steps that are timed.
     kernel_ms : float
         Milliseconds of their kernels.
-    radius : float
-        The half-mass radius.
-    executor : str
-        The executor that ran the kernels.
     **fields
-        Further fields of `BodyFigures`.
+        The other fields of `BodyFigures`.
     """
     rate = interactions_per_s(bodies, recent_steps, kernel_ms)
     kernel_ms = kernel_ms if recent_steps else 0.0
-    gflops = rate * FLOPS_PER_INTERACTION / 1e9
-    return BodyFigures(bodies, time, steps, kernel_ms, rate, gflops, radius, executor, **fields)
+    return BodyFigures(bodies, time, steps, kernel_ms, rate, rate * FLOPS_PER_INTERACTION / 1e9, **fields)
