@@ -327,24 +327,9 @@ class RunTasks:
         """
         import distributed
 
-        self._awaited_tasks = {
-            requested_result.dependency.task
-            for requested_result in requested_results
-            if requested_result.dependency is not None
-        }
-        futures = self._submit_graph(
-            [
-                each.value.key
-                for each in (
-                    *requested_results,
-                    *(
-                        persistent_result
-                        for persistent_result in persistent_results
-                        if not persistent_result.is_persistent
-                    ),
-                )
-            ]
-        )
+        self._awaited_tasks = {each.dependency.task for each in requested_results if each.dependency is not None}
+        new_results = [each for each in persistent_results if not each.is_persistent]
+        futures = self._submit_graph([each.value.key for each in (*requested_results, *new_results)])
         reported = self._wait_for_futures(futures, report_progress)
         try:
             results = self._find_published_results(requested_results)

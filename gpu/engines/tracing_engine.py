@@ -160,11 +160,8 @@ class TracingEngine(SimulatorEngine):
                 blocks=blocks,
             )
         self._unwritten_buffers.difference_update(buffers.values())
-        self._traces.append(
-            RecordedLaunch(
-                trace, self._buffer_numbers(trace, kernel, buffers), self._array_shapes(trace, kernel, buffers)
-            )
-        )
+        numbers, shapes = self._buffer_numbers(trace, kernel, buffers), self._array_shapes(trace, kernel, buffers)
+        self._traces.append(RecordedLaunch(trace, numbers, shapes))
         self._remaining_lane_events = 0 if trace.stop_reason else self._remaining_lane_events - trace.lane_events
         self._stopped = self._stopped or trace.stop_reason
         if trace.failure:

@@ -96,13 +96,9 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
         request_rows: dict[int, int] = {}
         uses = np.zeros(len(PIPES))
         total = 0.0
-        for scheduled_instruction in schedule_block(block, table):
-            index, each, cost = (
-                scheduled_instruction.index,
-                scheduled_instruction.instruction,
-                scheduled_instruction.cost,
-            )
-            instructions += [each] * max(len(scheduled_instruction.written_registers), 1)
+        for scheduled in schedule_block(block, table):
+            index, each, cost = scheduled.index, scheduled.instruction, scheduled.cost
+            instructions += [each] * max(len(scheduled.written_registers), 1)
             kinds.append(cost.kind)
             pipes.append(cost.pipe)
             slots.append(cost.slots)
@@ -110,9 +106,9 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
             latencies.append(cost.latency)
             total += cost.slots
             uses[cost.pipe] += cost.busy
-            results = [numbers.setdefault(name, len(numbers)) for name in scheduled_instruction.written_registers]
+            results = [numbers.setdefault(name, len(numbers)) for name in scheduled.written_registers]
             written.append(results[0] if results else -1)
-            reads += [numbers.setdefault(name, len(numbers)) for name in scheduled_instruction.read_registers]
+            reads += [numbers.setdefault(name, len(numbers)) for name in scheduled.read_registers]
             first_read.append(len(reads))
             space = GLOBAL
             if cost.kind == MEMORY:

@@ -160,20 +160,7 @@ def format_study(
     simulated : bool
         Whether the times are the simulator's.
     """
-    elements = study_result.counts[0].elements
-    cut = f", of {study_result.elements}" if elements < study_result.elements else ""
-    lines = [
-        f"Atomics of {elements} elements{cut}: counted by the simulator",
-        "  variant                   memory    atomics  addresses  hottest  warp queue  block queue",
-    ]
-    for title, counts in zip(titles, study_result.counts, strict=True):
-        for memory, each in (("global", counts.global_counts), ("shared", counts.shared_counts)):
-            if each.operations:
-                lines.append(
-                    f"  {title:<26}{memory:<8}{each.operations:>9}{each.addresses:>11}{each.hottest:>9}"
-                    f"{each.warp_queue:>12}{each.block_queue:>13}"
-                )
-                title = ""
+    lines = _format_counts(study_result, titles)
     global_rate, shared_rate = (
         f"{cycles:g} cycles each way, so {latencies.per_second(cycles) / 1e6:.3g} million atomics/s on one address"
         for cycles in (latencies.global_cycles, latencies.shared_cycles)
@@ -199,6 +186,25 @@ def format_study(
         lines.append(f"Two threads each add one to 0, {name}: correct in {correct} of {len(orders)} orders")
         lines += [f"  {_format_order(order)}" for order in orders]
     return "\n".join(lines)
+
+
+def _format_counts(study_result: AtomicsStudy, titles: Sequence[str]) -> list[str]:
+    """Return the table of counted atomic operations."""
+    elements = study_result.counts[0].elements
+    cut = f", of {study_result.elements}" if elements < study_result.elements else ""
+    lines = [
+        f"Atomics of {elements} elements{cut}: counted by the simulator",
+        "  variant                   memory    atomics  addresses  hottest  warp queue  block queue",
+    ]
+    for title, counts in zip(titles, study_result.counts, strict=True):
+        for memory, each in (("global", counts.global_counts), ("shared", counts.shared_counts)):
+            if each.operations:
+                lines.append(
+                    f"  {title:<26}{memory:<8}{each.operations:>9}{each.addresses:>11}{each.hottest:>9}"
+                    f"{each.warp_queue:>12}{each.block_queue:>13}"
+                )
+                title = ""
+    return lines
 
 
 def _format_order(order: Interleaving) -> str:

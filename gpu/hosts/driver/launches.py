@@ -16,7 +16,7 @@ from gpu.base.errors import LaunchError, LockstepError
 from gpu.base.findings import Finding, build_error_finding, sort_findings
 from gpu.files import file_access
 from gpu.hosts.driver import machine_code
-from gpu.hosts.driver.faults import INVALID_VALUE, DriverLaunchError, build_logic_error, format_failure
+from gpu.hosts.driver.faults import INVALID_VALUE, DriverError, DriverLaunchError, build_logic_error, format_failure
 from gpu.hosts.driver.journal import Journal, LaunchEntry, current_journal
 from gpu.hosts.driver.memory import GlobalMemory, mark_all_written, mark_complete_memories
 from gpu.simulator.checkers.checker_set import create_checkers
@@ -210,13 +210,9 @@ class LoadedModule:
         try:
             self._execute(launch, log, memories)
         except LaunchError as error:
-            reason = f"{error.message} {error.advice}".strip()
-            if not error.kind:
-                is_refused = True
-                raise build_logic_error(_ROUTINE, INVALID_VALUE, reason) from None
-            launch.failure = build_error_finding(error)
-            failure = _REASONS.get(error.kind, "unspecified launch failure")
-            raise DriverLaunchError(format_failure(_ROUTINE, failure, reason)) from None
+            is_refused = not error.kind
+            launch.failure = None if is_refused else build_error_finding(error)
+            raise _convert_error(error) from None
         finally:
             sys.stdout.flush()
             if launch.is_observed:
@@ -295,6 +291,15 @@ class LoadedModule:
             last = findings.pop()
             raise LaunchError(trace.failure, kind=last.kind, position=(*last.positions, None)[0])
         return sort_findings(findings)
+
+
+def _convert_error(error: LaunchError) -> DriverError:
+    """Return the driver's exception for a launch that is invalid or failed."""
+    reason = f"{error.message} {error.advice}".strip()
+    if not error.kind:
+        return build_logic_error(_ROUTINE, INVALID_VALUE, reason)
+    failure = _REASONS.get(error.kind, "unspecified launch failure")
+    return DriverLaunchError(format_failure(_ROUTINE, failure, reason))
 
 
 def _pad_extents(extents: Sequence[int]) -> tuple[int, int, int]:

@@ -144,30 +144,14 @@ def distribute_chunk(
     first_equal = np.where(
         splitters["chunk"] == chunk, splitters["position"], np.where(splitters["chunk"] < chunk, 0, n)
     )
-    splitter_buffers = [
-        engine.upload(np.ascontiguousarray(splitters["key"])),
-        engine.upload(first_equal.astype(np.int32)),
-    ]
+    splitter_arrays = np.ascontiguousarray(splitters["key"]), first_equal.astype(np.int32)
+    splitter_buffers = [engine.upload(each) for each in splitter_arrays]
     at_splitters = keys, np.int32(n), *splitter_buffers, np.int32(buckets)
-    counts = engine.allocate((buckets * sections,), np.int32)
-    starts, bounds = counts, np.zeros(buckets + 1, np.int64)
+    starts = engine.allocate((buckets * sections,), np.int32)
+    bounds = np.full(buckets + 1, n, np.int64)
     if n:
-        job.launch(module, "sort_chunk_counts", blocks, *at_splitters, counts, np.int32(sections))
-        scan_module = scan.build_scan_module(engine, "int32", "sum", job.block)
-        starts = scan.scan_sections(engine, scan_module, "scan_sections", counts, job.block, 4, exclusive=True)
-        bucket_starts = engine.allocate((buckets,), np.int32)
-        job.launch(
-            module,
-            "sort_chunk_bounds",
-            -(-buckets // job.block),
-            starts,
-            np.int32(sections),
-            np.int32(buckets),
-            bucket_starts,
-        )
-        bounds[:-1], bounds[-1] = engine.download(bucket_starts), n
-        for buffer in (counts, bucket_starts):
-            engine.free(buffer)
+        job.launch(module, "sort_chunk_counts", blocks, *at_splitters, starts, np.int32(sections))
+        starts, bounds[:-1] = _scan_counts(job, starts, buckets)
     shares = [_allocate_data(job, length, keys) for length in np.diff(bounds).tolist()]
     for first in range(0, buckets if n else 0, _BUCKETS_PER_LAUNCH):
         targets = shares[first : first + _BUCKETS_PER_LAUNCH]
@@ -185,6 +169,19 @@ def distribute_chunk(
         else:
             engine.free(share.positions)
     return results
+
+
+def _scan_counts(job: SortJob, counts: Buffer, buckets: int) -> tuple[Buffer, Array]:
+    """Replace the counts of each bucket's sections by their prefix sums; return these, and those of the buckets."""
+    engine, sizes = job.engine, (np.int32(counts.shape[0] // buckets), np.int32(buckets))
+    scan_module = scan.build_scan_module(engine, "int32", "sum", job.block)
+    starts = scan.scan_sections(engine, scan_module, "scan_sections", counts, job.block, 4, exclusive=True)
+    bucket_starts = engine.allocate((buckets,), np.int32)
+    job.launch(job.build(CHUNKS_FILE), "sort_chunk_bounds", -(-buckets // job.block), starts, *sizes, bucket_starts)
+    downloaded = engine.download(bucket_starts)
+    for buffer in (counts, bucket_starts):
+        engine.free(buffer)
+    return starts, downloaded
 
 
 def compute_bucket_starts(worker: WorkerContext, bounds: list[Array]) -> Array:

@@ -188,20 +188,7 @@ class BarrierPhases:
         parities = np.broadcast_to(parity, batch.geometry.lanes)
         words, over = self._read_words(barrier, mask, position), np.zeros(batch.geometry.lanes, bool)
         for number, lanes in _group_lanes(self._find_numbers(barrier, mask, position)):
-            phase = self._decode(words, lanes[0], position)
-            copies = self._copies.get(number, [])
-            if copies and phase.pending_arrivals == sum(copy.arrivals for copy in copies):
-                del self._copies[number]
-                for copy in copies:
-                    copy.perform()
-                    self._notify(number, phase.parity, copy.lane, passes=False, completes_copy=True)
-                    phase = replace(
-                        phase,
-                        pending_arrivals=phase.pending_arrivals - copy.arrivals,
-                        pending_bytes=phase.pending_bytes - copy.bytes,
-                    )
-                phase = phase.next_phase
-                self._recheck()
+            phase = self._perform_last_copies(number, self._decode(words, lanes[0], position))
             words[lanes] = phase.encoded
             for lane in lanes:
                 over[lane] = phase.parity != int(parities[lane]) & 1
@@ -211,6 +198,23 @@ class BarrierPhases:
         if batch.scheduler is not None and not over[mask.lanes].all():
             batch.scheduler.wait_for_phase(position)
         return over
+
+    def _perform_last_copies(self, number: int, phase: PhaseWord) -> PhaseWord:
+        """Perform the copies of an mbarrier if only they are pending; return its phase."""
+        copies = self._copies.get(number, [])
+        if not copies or phase.pending_arrivals != sum(copy.arrivals for copy in copies):
+            return phase
+        del self._copies[number]
+        for copy in copies:
+            copy.perform()
+            self._notify(number, phase.parity, copy.lane, passes=False, completes_copy=True)
+            phase = replace(
+                phase,
+                pending_arrivals=phase.pending_arrivals - copy.arrivals,
+                pending_bytes=phase.pending_bytes - copy.bytes,
+            )
+        self._recheck()
+        return phase.next_phase
 
     def bind_copy(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -145,6 +145,12 @@ def _round_up(number: int, divisor: int) -> int:
     return -(-number // divisor) * divisor
 
 
+def _find_accessed_plane(array_number: int, plane: int, touches: Sequence[ArrayAccess]) -> int:
+    """Return which plane of `plane` elements of an array the current statement accesses; 0 if it accesses none."""
+    accessed = (touch.elements for touch in touches if touch.array_number == array_number and touch.elements.size)
+    return next((int(elements[0]) // plane for elements in accessed), 0)
+
+
 def build_panels(
     trace: Any,
     shapes: Any,
@@ -186,35 +192,37 @@ def build_panels(
             has_value = trace.memory.find_written(array, step)
         first, plane_title = 0, ""
         if len(shape) > 2:
-            # Of several planes, show the one that is accessed.
             plane = int(np.prod(shape[-2:]))
-            own_elements = [
-                touch.elements for touch in touches if touch.array_number == array.number and touch.elements.size
-            ]
-            index = int(own_elements[0][0]) // plane if own_elements else 0
+            index = _find_accessed_plane(array.number, plane, touches)
             first, plane_title = index * plane, f"  plane {index}" if values.size > plane else ""
             values, has_value, shape = values[first : first + plane], has_value[first : first + plane], shape[-2:]
         rows, columns = (1, values.size) if len(shape) < 2 else shape
         values, has_value = values.reshape(rows, columns), has_value.reshape(rows, columns)
         title, beyond = f"{array.name}  {array.space}{plane_title}", outside.get(array.number, ())
+        panel = Panel(array.number, title, first, values, has_value, columns, (0, 0) if rows > 1 else None)
         if values.size <= _MAX_ELEMENTS:
-            panel = Panel(array.number, title, first, values, has_value, columns, (0, 0) if rows > 1 else None)
             result.append(panel.add_outside(beyond))
-            continue
-        if beyond:
+        elif beyond:
             result.append(_build_edge(array.number, title, values, has_value, beyond))
-            continue
-        used = trace.memory.find_accessed(array)[first : first + values.size].reshape(rows, columns)
-        part = _bounding_slices(used)
-        if part is None:
-            continue
-        down, across = part
-        title += f"  rows {down.start} to {down.stop - 1}," if rows > 1 else ""
-        title += f"  {'columns' if rows > 1 else 'elements'} {across.start} to {across.stop - 1}"
-        corner = first + down.start * columns + across.start
-        origin = (down.start, across.start) if rows > 1 else None
-        result.append(Panel(array.number, title, corner, values[part], has_value[part], columns, origin))
+        else:
+            used = trace.memory.find_accessed(array)[first : first + values.size].reshape(rows, columns)
+            result += _crop(panel, used)
     return result
+
+
+def _crop(panel: Panel, used: Array) -> list[Panel]:
+    """Return the smallest part of a panel with all used cells; none if there are no such cells."""
+    part = _bounding_slices(used)
+    if part is None:
+        return []
+    down, across = part
+    title = (
+        f"{panel.title}  rows {down.start} to {down.stop - 1},  columns" if panel.corner else f"{panel.title}  elements"
+    )
+    first = panel.first + down.start * panel.pitch + across.start
+    cropped = replace(panel, title=f"{title} {across.start} to {across.stop - 1}", first=first)
+    corner = (down.start, across.start) if panel.corner else None
+    return [replace(cropped, values=panel.values[part], has_value=panel.has_value[part], corner=corner)]
 
 
 def _build_edge(number: int, title: str, values: Array, has_value: Array, outside: Collection[int]) -> Panel:

@@ -346,7 +346,24 @@ class Synchronization:
             self._release_locks(access, time, lanes, cells, shadow, written)
         if takes_locks:
             self._take_locks(access, time, lanes, cells, shadow, written)
-        releases = self._find_releases(site, lanes, written)
+        self._follow_sequences(
+            access, time, self._find_releases(site, lanes, written), (lanes, cells), shadow, take_snapshot
+        )
+
+    def _follow_sequences(
+        self,
+        access: Access,
+        time: int,
+        releases: Array,
+        accessed: tuple[Array, Array],
+        shadow: Shadow,
+        take_snapshot: Callable[[int], ClockSnapshot],
+    ) -> None:
+        """Let lanes observe, continue and start release sequences at the cells that they access.
+
+        `releases` has whether each lane's access is a release; `accessed` are the lanes and their cells.
+        """
+        site, (lanes, cells), sequences = access.site, accessed, shadow.get(_SEQUENCE)
         if sequences is None:
             if not releases.any():
                 return
