@@ -25,6 +25,7 @@ from gpu.engines.base import kernel_text
 from gpu.messages.verdicts import decide_verdict
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.kernel_check import check_variant
+from gpu.run.workload import Workload
 
 _SYNC_ITEM = re.compile(
     r"__sync(?:threads|warp)(?:_\w+)?\s*\([^;]*?\)\s*;|__threadfence(?:_\w+)?\s*\(\s*\)\s*;"
@@ -177,7 +178,7 @@ def check_without_item(pattern: Pattern, variant: Variant, item: SyncItem, param
 
     sources = {item.file: remove_item(item)}
     check = check_variant(
-        pattern, variant, _make_inputs(pattern), pattern.check(params), ignore_progress, sources=sources
+        Workload(pattern, variant, _make_inputs(pattern), pattern.check(params), sources=sources), ignore_progress
     )[1]
     # Assume that the result is correct: being correct by chance must not prove anything.
     verdict = decide_verdict(True, edited=True, check=check, lesson=variant.deliberate_error)

@@ -46,13 +46,13 @@ from pathlib import Path
 import numpy as np
 from gpu import engines
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 from gpu.patterns import find_pattern
 pattern = find_pattern("convolution")
 image = np.random.default_rng(int(sys.argv[1])).integers(0, 256, (4096, 4096), np.uint8)
 inputs = {"image": image, "maxval": np.array(255)}
-outcome = run_pattern(
-    engines.create_engine("simulator"), pattern, pattern.variant("tiled"), inputs, {"size": 5}, lambda progress: None
-)
+workload = Workload(pattern, pattern.variant("tiled"), inputs, {"size": 5})
+outcome = run_pattern(engines.create_engine("simulator"), workload, lambda progress: None)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 status = Path("/proc/self/status")
 if status.exists():  # On Linux, ru_maxrss includes memory of the process that forked this one.

@@ -17,12 +17,11 @@ from gpu.messages.events import Ready
 from gpu.messages.requests import Acknowledgment, R, Request
 from gpu.messages.runs.pattern_runs import RunPattern, RunResult
 from gpu.messages.shared_arrays import SharedFolder
-from gpu.patterns import find_pattern
 from gpu.run.handlers.bodies import pick_from_simulation, write_simulation
 from gpu.run.handlers.execution import execute_request
 from gpu.run.handlers.registry import Handler, RequestContext
 from gpu.run.host_program import ProgressCallback
-from gpu.run.request_inputs import open_inputs
+from gpu.run.workload import Workload
 from gpu.simulator.disk import find_problem
 
 
@@ -120,20 +119,10 @@ class ClusterSession:
         return self._simulation if self._simulation is not None and self._simulation.number == number else None
 
     def _run_pattern(self, context: RequestContext, request: RunPattern) -> RunResult:
-        pattern = find_pattern(request.pattern)
-        params = pattern.check(request.params)
-        inputs = pattern.prepare_inputs(open_inputs(request.inputs, request.side), params, request.seed)
-        variant = pattern.variant(request.variant)
+        workload = Workload.open(request, request.side)
         try:
             outcome, done = run_distributed(
-                self._ensure_open(),
-                pattern,
-                variant,
-                inputs,
-                params,
-                context.report_progress,
-                chunks=request.chunks,
-                sources=request.sources,
+                self._ensure_open(), workload, context.report_progress, chunks=request.chunks
             )
         except EngineUnavailableError:
             self.close()  # the next request opens another

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import InputError
-from gpu.declaration.arrays import present_error
 from gpu.declaration.distributed_program import DistributedProgram, Parts, split_evenly
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Pattern, Progress, Variant
-from gpu.declaration.presentation import ArrayPresentation
 from gpu.distributed.cluster.dask_cluster import Cluster
 from gpu.distributed.data.chunks import Chunk
 from gpu.distributed.data.sources import EmbeddedSource, Excerpt, write_source
@@ -25,9 +23,9 @@ from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.files.scratch import MEMORY_FOLDER, ScratchFolder
 from gpu.messages.runs.distributed_run import DistributedRun, WorkerStatus
 from gpu.messages.runs.pattern_runs import Report
-from gpu.run import verification
-from gpu.run.host_program import OTHER_VARIANT_ADVICE, ProgressCallback, refuse_missing_features, validate_inputs
-from gpu.run.pattern_run import Outcome, compute_throughput
+from gpu.run.host_program import OTHER_VARIANT_ADVICE, ProgressCallback, refuse_missing_features
+from gpu.run.pattern_run import Outcome, build_outcome, compute_throughput
+from gpu.run.workload import Workload
 
 _FREE_BYTES = 2**31
 """Bytes of the in-memory file system that are left for other programs."""
@@ -35,14 +33,10 @@ _FREE_BYTES = 2**31
 
 def run_distributed(
     cluster: Cluster,
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    params: Params,
+    workload: Workload,
     report_progress: ProgressCallback,
     *,
     chunks: Sequence[int] = (),
-    sources: Mapping[str, str] | None = None,
     extra_outputs: Collection[str] = (),
 ) -> tuple[Outcome, DistributedRun]:
     """Run one variant on all workers of a cluster and compare its result with the reference result.
@@ -50,16 +44,11 @@ def run_distributed(
     Parameters
     ----------
     cluster : Cluster
-    pattern : Pattern
-    variant : Variant
-    inputs, params : mapping
-        As for `Pattern.inputs`.
+    workload : Workload
     report_progress : callable
     chunks : sequence of int
         One number: how many chunks to divide the input into. Several: the elements, or rows, of each chunk. Empty: one
         chunk per worker.
-    sources : mapping of str to str
-        Text of edited kernel files, by file name.
     extra_outputs : collection of str
         On-demand outputs to compute too.
 
@@ -72,8 +61,9 @@ def run_distributed(
     EngineUnavailableError
         If the scheduler or every worker is lost.
     """
-    program = find_distributed_program(pattern, variant)
-    validate_inputs(pattern, variant, inputs, params)
+    program = find_distributed_program(workload.pattern, workload.variant)
+    workload = workload.prepare()
+    pattern, variant, inputs, params = workload.pattern, workload.variant, workload.inputs, workload.params
     divided = {name: inputs[name] for name in program.divided_inputs if name in inputs}
     begins = {name: inputs[rows] for name, rows in program.ragged_inputs.items()}
     total = len(next(iter(begins.values()))) - 1 if begins else len(next(iter(divided.values())))
@@ -85,7 +75,7 @@ def run_distributed(
         separate_chunks = {
             name: _divide_separately(name, inputs[name], len(cut), here) for name in program.separately_divided_inputs
         }
-        tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, separate_chunks)
+        tasks = RunTasks(cluster, pattern.name, variant.name, params, workload.sources, cut, separate_chunks)
         try:
             begun = time.perf_counter()
             planned = program.plan(tasks)
@@ -98,12 +88,7 @@ def run_distributed(
             tasks.close()
     done = build_distributed_run(cluster, workers, tasks, wall_s, outputs)
     report_progress(Progress(None, "comparing with the reference result"))
-    presented = dict(pattern.present(inputs, params, outputs))
-    result, reference = verification.prepare_comparison(pattern, variant, inputs, params, outputs)
-    if isinstance(pattern.presentation, ArrayPresentation) and result.shape == reference.shape:
-        presented |= present_error(result, reference)
-    deviation, verified = verification.compare_results(result, reference, pattern.tolerance(inputs, params))
-    device, cost = cluster.workers[0].device, pattern.cost(inputs, params)
+    device = cluster.workers[0].device
     report = Report(
         pattern=pattern.name,
         engine=device.engine,
@@ -112,11 +97,8 @@ def run_distributed(
         variant=variant.name,
         time_ms=done.times,
         throughput=compute_throughput(pattern.work(inputs, params), done.times),
-        deviation=deviation,
-        verified=verified,
-        least_bytes=cost.bytes_read + cost.bytes_written,
     )
-    return Outcome(outputs, presented, report), done
+    return build_outcome(workload, outputs, report), done
 
 
 def build_distributed_run(

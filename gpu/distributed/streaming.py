@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu.base.errors import InputError
 from gpu.declaration.distributed_program import OVERLAP_PART_BYTES, Parts, Streaming, WorkerContext
-from gpu.declaration.pattern import Array, Params, Pattern, Variant
+from gpu.declaration.pattern import Array, Params, Pattern
 from gpu.distributed.cluster.dask_cluster import Cluster
 from gpu.distributed.data.chunk_pipeline import LevelsTarget, run_in_parts
 from gpu.distributed.data.chunks import Chunk, ChunkInParts
@@ -40,6 +40,7 @@ from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.engines.base import Buffer
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.run.host_program import ProgressCallback
+from gpu.run.workload import Workload
 
 CHUNK_BYTES = 2**26
 """Size of a chunk that is read at once, unless the number of chunks is given."""
@@ -61,10 +62,8 @@ class StreamedRun:
 
 def run_streamed(
     cluster: Cluster,
-    pattern: Pattern,
-    variant: Variant,
+    workload: Workload,
     streamed_input: StreamedInput,
-    params: Params,
     report_progress: ProgressCallback,
     *,
     target: str = "",
@@ -76,9 +75,9 @@ def run_streamed(
     ----------
     cluster : Cluster
         All its workers must have access to the files.
-    pattern, variant
+    workload : Workload
+        With all parameters and without inputs, which are read from the file.
     streamed_input : StreamedInput
-    params : mapping
     report_progress : callable
     target : str
         Output file for a result as large as the input; small results are returned in the outputs.
@@ -90,6 +89,7 @@ def run_streamed(
     InputError
         If the pattern does not accept the file, or its result cannot be written chunk by chunk.
     """
+    pattern, variant, params = workload.pattern, workload.variant, workload.params
     program = find_distributed_program(pattern, variant)
     streaming = program.streaming
     if streaming is None:
@@ -107,7 +107,7 @@ def run_streamed(
     as_read: Sequence[Chunk | ChunkInParts] = cut
     if streaming.plan is None:
         as_read = read_chunks_in_parts(cut, streamed_input, together, find_write_granularity(target))
-    tasks = RunTasks(cluster, pattern.name, variant.name, params, {}, as_read, {}, check_input=True)
+    tasks = RunTasks(cluster, pattern.name, variant.name, params, workload.sources, as_read, {}, check_input=True)
     begun = time.perf_counter()
     try:
         with (

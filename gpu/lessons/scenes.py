@@ -18,6 +18,7 @@ from gpu.messages.judgments import GradingCase
 from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.phases import find_phases
 
 MAX_LOOP_ITERATIONS = 6000
@@ -91,12 +92,8 @@ def record_scene(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str =
         variant = pattern.variant(scene.variant)
         file = pattern.kernel_file_of(variant.name)
         recording = record_pattern(
-            pattern,
-            variant,
-            {},
-            complete_parameters(scene, parameters),
+            Workload(pattern, variant, {}, complete_parameters(scene, parameters), seed=seed),
             lambda progress: None,
-            seed=seed,
             schedule=schedule,
         )
     if recording.stopped:

@@ -209,7 +209,7 @@ def _accept(inputs: Inputs, params: Params) -> None:
     values = inputs["values"]
     if values.size > _MAX_ELEMENTS:
         raise InputError(f"The matrix has {values.size} elements; up to {_MAX_ELEMENTS} are allowed.")
-    accept_matrix(values, "the matrix", finite=False, maximum=_MAX_COLUMNS)
+    accept_matrix(values, "the matrix", finite=False, largest=_MAX_COLUMNS)
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:

@@ -17,9 +17,9 @@ from gpu.declaration.pattern import Array, Inputs, Integer, Pattern, Variant
 from gpu.engines.base import kernel_text
 from gpu.messages.runs.pattern_runs import CheckPattern
 from gpu.messages.verdicts import Check, Mistake, Remedy, collect_mistakes
-from gpu.patterns import find_pattern
 from gpu.run.edge_cases.kernel_case import MULTIPROCESSOR_COUNTS, TIME_LIMIT_S, KernelCase
 from gpu.run.host_program import ProgressCallback, refuse_library, validate_inputs
+from gpu.run.workload import Workload
 
 if TYPE_CHECKING:
     from gpu.base.findings import Finding
@@ -110,16 +110,7 @@ class _CheckedRun:
     extents: Extents | None = None
 
 
-def check_variant(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    param_values: Mapping[str, Any],
-    report_progress: ProgressCallback,
-    *,
-    sources: Mapping[str, str] | None = None,
-    seed: int = 0,
-) -> tuple[list[Finding], Check]:
+def check_variant(workload: Workload, report_progress: ProgressCallback) -> tuple[list[Finding], Check]:
     """Run one variant on the simulator, on a small part of its input; return the findings and the check.
 
     The check also contains whether several schedules agree, and a fix for a race if one is found. If the small part
@@ -127,20 +118,10 @@ def check_variant(
 
     Parameters
     ----------
-    pattern : Pattern
-        The pattern.
-    variant : Variant
-        The variant to check.
-    inputs : mapping
-        The complete inputs, of which a small part is used.
-    param_values : mapping
-        Values of some parameters; the others have their defaults.
+    workload : Workload
+        A small part of its inputs is used.
     report_progress : callable
         Called with the progress of each run.
-    sources : mapping of str to str, optional
-        Edited kernel texts by file name; without them, the project's are checked.
-    seed : int
-        Random seed of generated inputs.
 
     Raises
     ------
@@ -151,17 +132,17 @@ def check_variant(
     """
     from gpu.simulator.checkers.report import build_diagnostics
 
-    sources = sources or {}
-    case, run, unreached = _search_for_findings(pattern, variant, inputs, param_values, report_progress, sources, seed)
+    pattern, variant, sources = workload.pattern, workload.variant, workload.sources
+    case, run, unreached = _search_for_findings(workload, report_progress)
     text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
-    limits = _choose_size_limits(pattern, variant, pattern.check(param_values))
-    smaller_case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, limits[1])
+    limits = _choose_size_limits(pattern, variant, pattern.check(workload.params))
+    smaller_case = _build_small_case(workload, limits[1])
     smaller_case = replace(smaller_case, multiprocessors=case.multiprocessors)
     others = _OtherRuns()
     if sources and not run.findings and not variant.deliberate_error:
         largest, typical = (_count_elements(pattern, each) for each in limits)
         max_steps = max(_MIN_EDGE_CASE_STEPS, _EDGE_CASE_STEPS * run.steps)
-        others = _run_edge_cases(case, unreached, report_progress, seed, largest, typical, max_steps)
+        others = _run_edge_cases(case, unreached, report_progress, workload.seed, largest, typical, max_steps)
     if not others.wrong_input and not run.aborted:
         others.compare_schedules(case, run, smaller_case, report_progress)
 
@@ -189,22 +170,17 @@ def check_variant(
 
 
 def _search_for_findings(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    param_values: Mapping[str, Any],
-    report_progress: ProgressCallback,
-    sources: Mapping[str, str],
-    seed: int,
+    workload: Workload, report_progress: ProgressCallback
 ) -> tuple[KernelCase, _CheckedRun, _UnreachedEdits]:
     """Run cases until one has findings; return the last case, its run, and the edits that no case executed.
 
     The run is correct if all were, and has the steps of all.
     """
+    variant = workload.variant
     refuse_library(variant)
-    part = _choose_size_limits(pattern, variant, pattern.check(param_values))[0]
-    case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, part)
-    unreached = _UnreachedEdits.compare(kernel_text(case.file, {}), kernel_text(case.file, sources))
+    part = _choose_size_limits(workload.pattern, variant, workload.pattern.check(workload.params))[0]
+    case = _build_small_case(workload, part)
+    unreached = _UnreachedEdits.compare(kernel_text(case.file, {}), kernel_text(case.file, workload.sources))
     has_several_blocks = variant.is_single_thread  # a single thread cannot race with other blocks
     cases = [replace(case, multiprocessors=count) for count in MULTIPROCESSOR_COUNTS]
     enlargements = 0
@@ -221,7 +197,7 @@ def _search_for_findings(
         unreached.remove_executed(case, report_progress)
         if not has_several_blocks and not cases and enlargements < _MAX_ENLARGEMENTS:
             part, enlargements = part.enlarged, enlargements + 1
-            larger_case = _build_small_case(pattern, variant, inputs, param_values, sources, seed, part)
+            larger_case = _build_small_case(workload, part)
             cases = [larger_case] if _find_shapes(larger_case) != _find_shapes(case) else []
     return case, replace(run, correct=correct and run.correct, steps=steps), unreached
 
@@ -342,12 +318,7 @@ def _find_shapes(case: KernelCase) -> dict[str, tuple[int, ...]]:
 
 def execute_check_request(request: CheckPattern, report_progress: ProgressCallback) -> Check:
     """Execute a CheckPattern request; raises the errors of `check_variant`."""
-    pattern = find_pattern(request.pattern)
-    inputs = {name: handle.open() for name, handle in request.inputs.items()}
-    variant = pattern.variant(request.variant)
-    return check_variant(
-        pattern, variant, inputs, request.params, report_progress, sources=request.sources, seed=request.seed
-    )[1]
+    return check_variant(Workload.open(request), report_progress)[1]
 
 
 def limit_params(
@@ -505,22 +476,13 @@ def _find_changed_columns(old: str, new: str) -> tuple[tuple[int, int], tuple[in
     return old_columns, new_columns
 
 
-def _build_small_case(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    param_values: Mapping[str, Any],
-    sources: Mapping[str, str],
-    seed: int,
-    size_limits: SizeLimits,
-) -> KernelCase:
+def _build_small_case(workload: Workload, size_limits: SizeLimits) -> KernelCase:
     """Return the case of a variant on a small part of its input."""
-    full_params = pattern.check(param_values)
-    params = limit_params(pattern, full_params, size_limits)
+    pattern = workload.pattern
+    params = limit_params(pattern, pattern.check(workload.params), size_limits)
     if pattern.generates_input(params):
-        inputs = {}  # a smaller generated input is more typical than a part of a large one
-    small_inputs = limit_inputs(pattern, inputs, full_params, params, seed, size_limits)
-    return KernelCase(pattern, variant, small_inputs, params, sources)
+        workload = replace(workload, inputs={})  # a smaller generated input is more typical than a part of a large one
+    return KernelCase(pattern, workload.variant, limit_inputs(workload, params, size_limits), params, workload.sources)
 
 
 def _choose_size_limits(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tuple[SizeLimits, SizeLimits]:
@@ -600,28 +562,18 @@ def _find_wrong_schedules(
     return tuple(wrong)
 
 
-def limit_inputs(
-    pattern: Pattern,
-    inputs: Inputs,
-    full_params: Mapping[str, Any],
-    params: Mapping[str, Any],
-    seed: int,
-    size_limits: SizeLimits,
-) -> Inputs:
+def limit_inputs(workload: Workload, params: Mapping[str, Any], size_limits: SizeLimits) -> Inputs:
     """Return inputs for a check: the first elements of one-dimensional arrays, a corner of the others.
 
     Parameters
     ----------
-    pattern : Pattern
-    inputs, full_params : mapping
-        The complete inputs and their parameters.
+    workload : Workload
     params : mapping
         The parameters of the check.
-    seed : int
-        The seed of inputs that the pattern adds.
     size_limits : SizeLimits
         The most elements, rows and columns.
     """
+    pattern, inputs = workload.pattern, workload.inputs
     rows, columns = (
         size_limits.image if pattern.input_kind(params) == "image" else (size_limits.columns, size_limits.columns)
     )
@@ -632,7 +584,7 @@ def limit_inputs(
         return values[: size_limits.elements] if values.ndim else values
 
     if inputs and pattern.crop_input is not None:
-        part = pattern.crop_input(inputs, full_params, params)
+        part = pattern.crop_input(inputs, pattern.check(workload.params), params)
     else:
         part = {name: cut_corner(values) for name, values in inputs.items()}
-    return pattern.prepare_inputs(part, params, seed)
+    return pattern.prepare_inputs(part, params, workload.seed)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from gpu.base.errors import LaunchError
 from gpu.base.schedules import ROUND_ROBIN
@@ -18,14 +16,9 @@ from gpu.messages.runs.timing import Timing, summarize_timing
 from gpu.recording.recording import Recording
 from gpu.run import verification
 from gpu.run.frames import Frames
-from gpu.run.host_program import (
-    ProgressCallback,
-    refuse_library,
-    refuse_missing_features,
-    run_host_program,
-    validate_inputs,
-)
+from gpu.run.host_program import ProgressCallback, refuse_library, refuse_missing_features, run_host_program
 from gpu.run.repetition import compute_median_times, repeat_run
+from gpu.run.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -39,15 +32,10 @@ class Outcome:
 
 def run_pattern(
     engine: Engine,
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    param_values: Mapping[str, Any],
+    workload: Workload,
     report_progress: ProgressCallback,
     *,
     with_reference: bool = True,
-    sources: Mapping[str, str] | None = None,
-    seed: int = 0,
     frames: Frames | None = None,
 ) -> Outcome:
     """Run one variant and, with `with_reference`, compare its result with the reference result.
@@ -58,18 +46,10 @@ def run_pattern(
     Parameters
     ----------
     engine : Engine
-    pattern : Pattern
-    variant : Variant
-    inputs : mapping of str to array
-        If empty, the pattern generates them from its parameters and `seed`.
-    param_values : mapping
-        Parameters; missing ones have their defaults.
+    workload : Workload
     report_progress : callable
         Called with the progress.
     with_reference : bool
-    sources : mapping of str to str, or None
-        Kernel texts by file name that replace the project's.
-    seed : int
     frames : Frames or None
         Takes pictures between launches, if the pattern offers any.
 
@@ -80,11 +60,10 @@ def run_pattern(
     KernelError
         A kernel does not compile or fails.
     """
-    params = pattern.check(param_values)
-    inputs = pattern.prepare_inputs(inputs, params, seed)
-    validate_inputs(pattern, variant, inputs, params)
+    workload = workload.prepare()
+    pattern, variant, inputs, params = workload.pattern, workload.variant, workload.inputs, workload.params
     refuse_missing_features(variant, engine.device)
-    engine.sources = dict(sources or {})
+    engine.sources = dict(workload.sources)
     engine.take_times()
     try:
         outputs = run_host_program(engine, variant, inputs, params, report_progress, frames)
@@ -95,34 +74,49 @@ def run_pattern(
             timing, times = _repeat_run_times(engine, pattern, variant, inputs, params, times)
     finally:
         engine.sources = {}
-    presented = {**pattern.present(inputs, params, outputs), **(frames.collect_arrays() if frames is not None else {})}
-    deviation, verified = None, None
     if with_reference:
         report_progress(Progress(None, "comparing with the reference result"))
+    report = Report(
+        pattern=pattern.name,
+        engine=engine.device.engine,
+        executor=executed.executor,
+        device=engine.device.name,
+        variant=variant.name,
+        time_ms=times,
+        throughput=compute_throughput(pattern.work(inputs, params), times),
+        fallback=executed.reason,
+        timing=timing,
+    )
+    outcome = build_outcome(workload, outputs, report, verify=with_reference)
+    pictures = frames.collect_arrays() if frames is not None else {}
+    return replace(outcome, presented_arrays={**outcome.presented_arrays, **pictures})
+
+
+def build_outcome(workload: Workload, outputs: Outputs, report: Report, *, verify: bool = True) -> Outcome:
+    """Return the outcome of a run that has ended.
+
+    Parameters
+    ----------
+    workload : Workload
+        With the complete inputs and parameters.
+    outputs : mapping of str to array
+        The outputs of the host program.
+    report : Report
+        The device and the times; the comparison and `least_bytes` are added.
+    verify : bool
+        Whether to compare the outputs with the reference result.
+    """
+    pattern, variant, inputs, params = workload.pattern, workload.variant, workload.inputs, workload.params
+    presented = dict(pattern.present(inputs, params, outputs))
+    cost = pattern.cost(inputs, params)
+    report = replace(report, least_bytes=cost.bytes_read + cost.bytes_written)
+    if verify:
         result, reference = verification.prepare_comparison(pattern, variant, inputs, params, outputs)
         deviation, verified = verification.compare_results(result, reference, pattern.tolerance(inputs, params))
+        report = replace(report, deviation=deviation, verified=verified)
         if isinstance(pattern.presentation, ArrayPresentation) and result.shape == reference.shape:
-            presented.update(present_error(result, reference))
-    device = engine.device
-    cost = pattern.cost(inputs, params)
-    return Outcome(
-        outputs,
-        presented,
-        Report(
-            pattern=pattern.name,
-            engine=device.engine,
-            executor=executed.executor,
-            device=device.name,
-            variant=variant.name,
-            time_ms=times,
-            throughput=compute_throughput(pattern.work(inputs, params), times),
-            deviation=deviation,
-            verified=verified,
-            fallback=executed.reason,
-            least_bytes=cost.bytes_read + cost.bytes_written,
-            timing=timing,
-        ),
-    )
+            presented |= present_error(result, reference)
+    return Outcome(outputs, presented, report)
 
 
 def _repeat_run_times(
@@ -152,34 +146,17 @@ def compute_throughput(work: Work, times: PhaseTimes) -> Throughput:
     return Throughput(per_second / {"M": 1e6, "G": 1e9}[work.prefix], f"{work.prefix}{work.unit}/s")
 
 
-def record_pattern(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    param_values: Mapping[str, Any],
-    report_progress: ProgressCallback,
-    *,
-    sources: Mapping[str, str] | None = None,
-    seed: int = 0,
-    schedule: str = ROUND_ROBIN,
-) -> Recording:
+def record_pattern(workload: Workload, report_progress: ProgressCallback, *, schedule: str = ROUND_ROBIN) -> Recording:
     """Run one variant on the simulator and return the recording of all its launches.
 
     An error of a kernel while it runs ends the recording, which contains the message.
 
     Parameters
     ----------
-    pattern : Pattern
-    variant : Variant
-    inputs : mapping of str to array
-        Reduced to a size that can be watched; if empty, the pattern generates them.
-    param_values : mapping
-        Parameters; missing ones have their defaults.
+    workload : Workload
+        Its inputs are reduced to a size that can be watched.
     report_progress : callable
         Called with the progress.
-    sources : mapping of str to str, or None
-        Kernel texts by file name that replace the project's.
-    seed : int
     schedule : str
 
     Raises
@@ -191,16 +168,16 @@ def record_pattern(
     """
     from gpu.engines.tracing_engine import TracingEngine  # imports its compiler, which a GPU's process does not need
 
-    params = pattern.check(param_values)
-    refuse_library(variant)
-    inputs = pattern.prepare_inputs(pattern.step_input(inputs) if inputs else inputs, params, seed)
-    validate_inputs(pattern, variant, inputs, params)
+    refuse_library(workload.variant)
+    if workload.inputs:
+        workload = replace(workload, inputs=workload.pattern.step_input(workload.inputs))
+    workload = workload.prepare()
     engine = TracingEngine(schedule)
-    engine.sources = dict(sources or {})
+    engine.sources = dict(workload.sources)
     failure = ""
     with closing(engine):
         try:
-            run_host_program(engine, variant, inputs, params, report_progress)
+            run_host_program(engine, workload.variant, workload.inputs, workload.params, report_progress)
         except LaunchError as error:
             if not engine.has_launches:
                 raise

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from gpu.declaration.pattern import Array, Inputs, Pattern, Variant
+from gpu.declaration.pattern import Array, Inputs, Pattern
 from gpu.kernel.figures import (
     ATOMIC_CONFLICTS,
     CONFLICTS,
@@ -20,10 +20,9 @@ from gpu.kernel.figures import (
 )
 from gpu.messages.run_counts import RunCounts
 from gpu.messages.runs.pattern_runs import CountPattern
-from gpu.patterns import find_pattern
 from gpu.run.host_program import ProgressCallback, refuse_library, run_host_program, validate_inputs
 from gpu.run.kernel_check import SizeLimits, limit_inputs, limit_params
-from gpu.run.request_inputs import open_inputs
+from gpu.run.workload import Workload
 
 _SIZE_LIMITS = SizeLimits(elements=1024, bodies=1024, rows=64, columns=64, image=(64, 64), points=16)
 """Several blocks, quick to count for any variant, and whole blocks, so that the share per element is clear."""
@@ -32,23 +31,14 @@ _SINGLE_THREAD_LIMITS = SizeLimits(elements=128, bodies=128, rows=16, columns=16
 """Sizes that are as quick for a single thread."""
 
 
-def count_pattern(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    param_values: Mapping[str, Any],
-    report_progress: ProgressCallback,
-    *,
-    sources: Mapping[str, str] | None = None,
-    seed: int = 0,
-    full_input: bool = False,
-) -> RunCounts:
+def count_pattern(workload: Workload, report_progress: ProgressCallback, *, full_input: bool = False) -> RunCounts:
     """Run one variant on the simulator and count the work of its launches.
 
     Parameters
     ----------
-    pattern, variant, inputs, param_values, report_progress, sources, seed
-        As in `gpu.run.pattern_run.run_pattern`.
+    workload : Workload
+    report_progress : callable
+        Called with the progress.
     full_input : bool
         Count the whole input instead of a small part.
 
@@ -62,20 +52,21 @@ def count_pattern(
     from gpu.engines.counting_engine import ObservedEngine  # not needed in a GPU's process
     from gpu.simulator.counting.counters import Counters
 
+    pattern, variant = workload.pattern, workload.variant
     refuse_library(variant)
-    params = pattern.check(param_values)
     if full_input:
-        inputs = pattern.prepare_inputs(inputs, params, seed)
+        workload = workload.prepare()
+        inputs, params = workload.inputs, workload.params
     else:
         part = _SINGLE_THREAD_LIMITS if variant.is_single_thread else _SIZE_LIMITS
-        full_params, params = params, limit_params(pattern, params, part)
+        params = limit_params(pattern, pattern.check(workload.params), part)
         if pattern.presentation.kind == "bodies":
             part = replace(part, columns=part.bodies)
-        inputs = limit_inputs(pattern, inputs, full_params, params, seed, part)
-    validate_inputs(pattern, variant, inputs, params)
+        inputs = limit_inputs(workload, params, part)
+        validate_inputs(pattern, variant, inputs, params)
     counters = Counters()
     engine = ObservedEngine(counters)
-    engine.sources = dict(sources or {})
+    engine.sources = dict(workload.sources)
     with closing(engine):
         run_host_program(engine, variant, inputs, params, report_progress)
     cost = pattern.cost(inputs, params)
@@ -85,19 +76,7 @@ def count_pattern(
 
 def execute_count_request(request: CountPattern, report_progress: ProgressCallback) -> RunCounts:
     """Execute a CountPattern request; raises the errors of `count_pattern`."""
-    pattern = find_pattern(request.pattern)
-    inputs = open_inputs(request.inputs, request.side)
-    variant = pattern.variant(request.variant)
-    return count_pattern(
-        pattern,
-        variant,
-        inputs,
-        request.params,
-        report_progress,
-        sources=request.sources,
-        seed=request.seed,
-        full_input=request.full_input,
-    )
+    return count_pattern(Workload.open(request, request.side), report_progress, full_input=request.full_input)
 
 
 def _describe_input_size(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any]) -> tuple[str, int, str]:

@@ -238,7 +238,7 @@ class SimulatedModule:
             failure = (TraceFinding(recorder.running_event, build_error_finding(error), recorder.failed_access),)
         source, file, defines = self._source
         macros = {key: str(value) for key, value in defines.items()}
-        schedule, findings = options.get("schedule", ROUND_ROBIN), (*finding_events.findings, *failure)
+        schedule, findings = str(options.get("schedule", ROUND_ROBIN)), (*finding_events.findings, *failure)
         return Trace(
             gather_trace_data(recorder, LaunchRecord(name, source, str(file), macros, schedule, message, findings))
         )

@@ -23,6 +23,7 @@ from gpu.distributed.data.sources import Excerpt, Source
 from gpu.distributed.streaming import choose_chunk_bytes, read_chunks_in_parts, run_streamed
 from gpu.engines.base import Array
 from gpu.patterns import find_pattern
+from gpu.run.workload import Workload
 
 READ = "read only"
 COPY = "copy only"
@@ -72,15 +73,8 @@ def measure(cluster: Cluster, size: int, folder: Path) -> Iterator[DiskRow]:
         for name, variant, to in (("histogram", "peak", ""), ("convolution", "peak", str(target))):
             pattern = find_pattern(name)
             params = pattern.check(_FILTER_PARAMS if to else {"bins": 256})
-            run = partial(
-                run_streamed,
-                cluster,
-                pattern,
-                pattern.variant(variant),
-                params=params,
-                report_progress=_ignore_progress,
-                target=to,
-            )
+            workload = Workload(pattern, pattern.variant(variant), {}, params)
+            run = partial(run_streamed, cluster, workload, report_progress=_ignore_progress, target=to)
             run(streamed_input=open_streamed_input(str(small)), chunks=(len(cluster.workers),))  # compiles the kernels
             _drop_from_cache(path)
             start = time.perf_counter()

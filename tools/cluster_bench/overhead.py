@@ -21,6 +21,7 @@ from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
 from gpu.run import verification
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,9 @@ def _row(
     verdicts: list[bool] = []
 
     def run_plain() -> None:
-        outcome = run_pattern(engine, pattern, variant, inputs, params, _ignore_progress, with_reference=False)
+        outcome = run_pattern(
+            engine, Workload(pattern, variant, inputs, params), _ignore_progress, with_reference=False
+        )
         result, reference = verification.prepare_comparison(pattern, variant, inputs, params, outcome.outputs)
         if isinstance(pattern.presentation, ArrayPresentation):
             present_error(result, reference)
@@ -106,7 +109,7 @@ def _row(
     def runner_on(workers: int) -> Callable[[], None]:
         def run() -> None:
             part = cluster.limit_workers(workers)
-            outcome, _ = run_distributed(part, pattern, variant, inputs, params, _ignore_progress)
+            outcome, _ = run_distributed(part, Workload(pattern, variant, inputs, params), _ignore_progress)
             verdicts.append(bool(outcome.report.verified))
 
         return run

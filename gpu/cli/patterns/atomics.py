@@ -27,6 +27,7 @@ from gpu.messages.runs.atomics import (
     compute_textbook_time,
     describe_latency_chain,
 )
+from gpu.run.workload import Workload
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +90,7 @@ def run(options: argparse.Namespace) -> None:
         for variant in map(pattern.variant, VARIANTS):
             for _ in range(2):  # the first run is a warm-up
                 outcome = run_pattern(
-                    engine, pattern, variant, inputs, texts, lambda progress: None, with_reference=False
+                    engine, Workload(pattern, variant, inputs, texts), lambda progress: None, with_reference=False
                 )
             times.append(outcome.report.time_ms.kernel)
         measured_on = f"{engine.device.name} ({engine.device.executor})"

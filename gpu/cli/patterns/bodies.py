@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from gpu import engines
@@ -28,6 +28,7 @@ from gpu.patterns.nbody.physics import half_mass_radius
 from gpu.patterns.nbody.picture import BodyPicture
 from gpu.patterns.nbody.simulation import BodySimulation, conserved_quantities, total_energy
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 
 _FRAME_SIZE = (1280, 720)
 _CAMERA_RADII = 3.5
@@ -44,13 +45,14 @@ def run(options: RunOptions) -> bool:
     inputs, params, input_description = read_inputs(pattern, options.texts, options.input_file, options.seed)
     folder = None if options.frames is None else file_access.ensure_folder(options.frames)
     forces_alone = {**params, **pattern.params_for_role(Role.STEPS, 0)}
-    kernel_check = check_kernel(pattern, variant, options.source_file, inputs, forces_alone, seed=options.seed)
-    sources = kernel_check.sources
+    workload = Workload(pattern, variant, inputs, forces_alone, seed=options.seed)
+    kernel_check = check_kernel(workload, options.source_file)
+    workload = replace(workload, sources=kernel_check.sources)
     if kernel_check.aborted:
         return cli_run.report_refusal(pattern, variant, kernel_check, as_json=options.as_json)
     distributed = None
     if options.cluster is not None:
-        outcome, distributed = _run_on_cluster(options, options.cluster, inputs, params, sources)
+        outcome, distributed = _run_on_cluster(options.cluster, replace(workload, params=params))
         figures = _collect_figures(
             distributed, outcome, inputs, pattern.value(params, Role.STEPS), motion_from_params(params)
         )
@@ -58,14 +60,12 @@ def run(options: RunOptions) -> bool:
             nbody_files.write_bodies(output_file, outcome.outputs["bodies"], figures.time)
     else:
         with closing(engines.create_engine(options.engine, options.executor, options.schedule)) as engine:
-            outcome = run_pattern(
-                engine, pattern, variant, inputs, forces_alone, lambda progress: None, sources=sources
-            )
+            outcome = run_pattern(engine, workload, lambda progress: None)
             steps = pattern.value(params, Role.STEPS)
-            engine.sources = dict(sources)
+            engine.sources = dict(workload.sources)
             figures = _simulate(engine, variant.name, inputs, steps, motion_from_params(params), output_file, folder)
     verdict = kernel_check.verdict(outcome.report.verified, variant)
-    counts = cli_run.count_work(outcome.report, pattern, variant, inputs, forces_alone, sources, options.seed)
+    counts = cli_run.count_work(outcome.report, workload)
     if options.as_json:
         data = {
             **cli_text.report_data(outcome.report, counts),
@@ -84,15 +84,13 @@ def run(options: RunOptions) -> bool:
     return not verdict.is_bad
 
 
-def _run_on_cluster(
-    options: RunOptions, cluster: ClusterRunOptions, inputs: Inputs, params: Params, sources: Mapping[str, str]
-) -> tuple[Outcome, DistributedRun]:
+def _run_on_cluster(cluster: ClusterRunOptions, workload: Workload) -> tuple[Outcome, DistributedRun]:
     """Compute the first forces and the steps in one run; the bodies stay on the devices until the end."""
     from gpu.cli.patterns.cluster import ClusterRunner
     from gpu.distributed.cluster.dask_cluster import open_cluster
 
     with open_cluster(cluster.settings) as workers:
-        return ClusterRunner(workers, cluster)(options.pattern, options.variant, inputs, params, sources, (CONSERVED,))
+        return ClusterRunner(workers, cluster)(workload, (CONSERVED,))
 
 
 def _collect_figures(

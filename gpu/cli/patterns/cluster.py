@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
 from gpu.cli.patterns.cluster_options import ClusterRunOptions
-from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
+from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster.dask_cluster import Cluster, open_cluster
 from gpu.distributed.cluster.dask_import import load_dask
 from gpu.distributed.cluster.settings import ClusterSettings
@@ -16,6 +16,7 @@ from gpu.distributed.picture import draw_task_graph
 from gpu.files import file_access
 from gpu.messages.runs.distributed_run import DistributedRun, WorkerStatus, is_loss
 from gpu.run.pattern_run import Outcome
+from gpu.run.workload import Workload
 
 _BAR_WIDTH = 30
 
@@ -41,36 +42,20 @@ class ClusterRunner:
         self._options = options
         self.device = cluster.workers[0].device
 
-    def __call__(
-        self,
-        pattern: Pattern,
-        variant: Variant,
-        inputs: Inputs,
-        params: Params,
-        sources: Mapping[str, str],
-        extra_outputs: Collection[str] = (),
-    ) -> tuple[Outcome, DistributedRun]:
+    def __call__(self, workload: Workload, extra_outputs: Collection[str] = ()) -> tuple[Outcome, DistributedRun]:
         """Run a variant as `run_distributed` does, and save the task graph if requested."""
         from gpu.distributed.distributed_run import run_distributed
 
         bar = ProgressBar(len(self._cluster.workers))
         try:
             outcome, distributed = run_distributed(
-                self._cluster,
-                pattern,
-                variant,
-                inputs,
-                params,
-                bar,
-                chunks=self._options.chunks,
-                sources=sources,
-                extra_outputs=extra_outputs,
+                self._cluster, workload, bar, chunks=self._options.chunks, extra_outputs=extra_outputs
             )
         finally:
             bar.close()
         if self._options.graph:
             picture = draw_task_graph(
-                distributed, f"{pattern.title}: {len(distributed.tasks)} tasks on {outcome.report.device}"
+                distributed, f"{workload.pattern.title}: {len(distributed.tasks)} tasks on {outcome.report.device}"
             )
             with file_access.replace_file(self._options.graph) as file:
                 file.write(picture.encode())

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gpu.base.findings import Finding
 from gpu.base.paths import KERNELS
 from gpu.cli.findings import findings_data, format_finding
-from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
+from gpu.declaration.pattern import Variant
 from gpu.engines.base import kernel_text
 from gpu.files.sources import SourceLines, read_source
 from gpu.messages.verdicts import Check, Verdict, decide_verdict
+from gpu.run.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -61,25 +62,15 @@ class KernelCheck:
         return "\n\n".join(sections)
 
 
-def check_kernel(
-    pattern: Pattern, variant: Variant, path: str | None, inputs: Inputs, params: Params, *, seed: int
-) -> KernelCheck:
+def check_kernel(workload: Workload, path: str | None) -> KernelCheck:
     """Read a kernel file and, if it differs from the pattern's, check it on a small part of the input.
 
     Parameters
     ----------
-    pattern : Pattern
-        The pattern.
-    variant : Variant
-        The variant to run.
+    workload : Workload
+        The workload of the run, with the project's kernels.
     path : str or None
         The kernel file; None for the project's, which is not checked.
-    inputs : mapping
-        The complete inputs.
-    params : mapping
-        All parameters of the pattern.
-    seed : int
-        Random seed for generated inputs of the small part.
 
     Raises
     ------
@@ -92,10 +83,10 @@ def check_kernel(
 
     if path is None:
         return KernelCheck()
-    file = pattern.kernel_file_of(variant.name)
+    file = workload.pattern.kernel_file_of(workload.variant.name)
     text = read_source(Path(path))
     if text == kernel_text(file, {}):
         return KernelCheck()
     sources = {file: text}
-    findings, check = check_variant(pattern, variant, inputs, params, lambda progress: None, sources=sources, seed=seed)
+    findings, check = check_variant(replace(workload, sources=sources), lambda progress: None)
     return KernelCheck(sources, tuple(findings), check)

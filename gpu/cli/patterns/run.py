@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,10 @@ from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.messages.runs.pattern_runs import Report
 from gpu.messages.verdicts import Verdict
 from gpu.run import chart, export
-from gpu.run.host_program import ProgressCallback
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 
-RunVariant = Callable[[Pattern, Variant, Inputs, Params, Mapping[str, str]], tuple[Outcome, DistributedRun | None]]
+RunVariant = Callable[[Workload], tuple[Outcome, DistributedRun | None]]
 
 
 def run(options: RunOptions) -> bool:
@@ -45,14 +46,8 @@ def run(options: RunOptions) -> bool:
         return _run_on_cluster(options, param_values, options.cluster)
     with closing(engines.create_engine(options.engine, options.executor, options.schedule)) as engine:
 
-        def run_on_engine(
-            pattern: Pattern, variant: Variant, inputs: Inputs, params: Params, sources: Mapping[str, str]
-        ) -> tuple[Outcome, None]:
-            progress_callback: ProgressCallback = lambda progress: None  # noqa: E731
-            outcome = run_pattern(
-                engine, pattern, variant, inputs, params, progress_callback, sources=sources, seed=options.seed
-            )
-            return outcome, None
+        def run_on_engine(workload: Workload) -> tuple[Outcome, None]:
+            return run_pattern(engine, workload, lambda progress: None), None
 
         return _run_and_report(run_on_engine, engine.device, options, param_values)
 
@@ -74,14 +69,16 @@ def _run_and_report(run_variant: RunVariant, device: Device, options: RunOptions
     variant, output_file, seed = options.variant, options.output_file, options.seed
     pattern = options.pattern.with_default_size(variant, device)
     inputs, params, about = _read_inputs_and_params(pattern, param_values, options.input_file, output_file, seed)
-    kernel_check = check_kernel(pattern, variant, options.source_file, inputs, params, seed=seed)
+    workload = Workload(pattern, variant, inputs, params, seed=seed)
+    kernel_check = check_kernel(workload, options.source_file)
     if kernel_check.aborted:
         return report_refusal(pattern, variant, kernel_check, as_json=options.as_json)
-    outcome, distributed = run_variant(pattern, variant, inputs, params, kernel_check.sources)
+    workload = replace(workload, sources=kernel_check.sources)
+    outcome, distributed = run_variant(workload)
     if output_file:
         _save_result(output_file, pattern, inputs, outcome)
     verdict = kernel_check.verdict(outcome.report.verified, variant)
-    counts = count_work(outcome.report, pattern, variant, inputs, params, kernel_check.sources, seed)
+    counts = count_work(outcome.report, workload)
     if options.as_json:
         cluster_data = distributed.data() if distributed is not None else {}
         data = {**cli_text.report_data(outcome.report, counts), **cluster_data, **kernel_check.data(verdict)}
@@ -152,33 +149,15 @@ def _parameter_values(
     return param_values
 
 
-def count_work(
-    report: Report,
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    params: Params,
-    sources: Mapping[str, str],
-    seed: int,
-) -> RunCounts | None:
+def count_work(report: Report, workload: Workload) -> RunCounts | None:
     """Count a simulated run's work on a small part of its input.
 
     Parameters
     ----------
     report : Report
         The report of the run.
-    pattern : Pattern
-        The pattern.
-    variant : Variant
-        The variant that was run.
-    inputs : mapping
-        The complete inputs of the run.
-    params : mapping
-        All parameters of the pattern.
-    sources : mapping of str to str
-        Edited kernel texts by file name; empty for the project's.
-    seed : int
-        Random seed for generated inputs of the small part.
+    workload : Workload
+        The workload of the run.
 
     Returns
     -------
@@ -190,7 +169,7 @@ def count_work(
     if not report.simulated:
         return None
     try:
-        return count_pattern(pattern, variant, inputs, params, lambda progress: None, sources=sources, seed=seed)
+        return count_pattern(workload, lambda progress: None)
     except KernelError:
         return None
 

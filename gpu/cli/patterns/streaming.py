@@ -14,6 +14,7 @@ from gpu.declaration.pattern import Variant
 from gpu.distributed.cluster.dask_cluster import Cluster, open_cluster
 from gpu.distributed.cluster.dask_import import load_dask
 from gpu.run import export
+from gpu.run.workload import Workload
 
 _NOT_COMPARED = "not compared: a reference result would need the whole input in memory"
 _PRINTED_VALUES = 10
@@ -42,9 +43,8 @@ def run(options: RunOptions, cluster_options: ClusterRunOptions, raw: str) -> No
 
         bar = ProgressBar(len(cluster.workers))
         try:
-            result = run_streamed(
-                cluster, pattern, variant, file, params, bar, target=target or "", chunks=cluster_options.chunks
-            )
+            workload = Workload(pattern, variant, {}, params)
+            result = run_streamed(cluster, workload, file, bar, target=target or "", chunks=cluster_options.chunks)
         finally:
             bar.close()
         gathered = result.outputs.get(pattern.result)

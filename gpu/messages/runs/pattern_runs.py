@@ -47,8 +47,8 @@ class Report:
     variant: str
     time_ms: PhaseTimes
     throughput: Throughput
-    deviation: Deviation | None
-    verified: bool | None
+    deviation: Deviation | None = None
+    verified: bool | None = None
     fallback: str = ""
     least_bytes: int = 0
     timing: Timing | None = None

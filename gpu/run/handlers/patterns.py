@@ -8,28 +8,23 @@ from gpu.messages.runs.atomics import AtomicsStudy, StudyAtomics
 from gpu.messages.runs.pattern_runs import CheckPattern, CountPattern, RunPattern, RunResult
 from gpu.messages.runs.writer import FindWriter, WrittenElement
 from gpu.messages.verdicts import Check
-from gpu.patterns import find_pattern, pattern_with_lesson
+from gpu.patterns import pattern_with_lesson
 from gpu.run.frames import Frames
 from gpu.run.handlers.registry import RequestContext, handles
 from gpu.run.kernel_check import execute_check_request
 from gpu.run.pattern_run import run_pattern
 from gpu.run.request_inputs import open_inputs
 from gpu.run.work_count import execute_count_request
+from gpu.run.workload import Workload
 
 
 @handles(RunPattern)
 def _run_variant(context: RequestContext, request: RunPattern) -> RunResult:
-    pattern = find_pattern(request.pattern)
     outcome = run_pattern(
         context.engine,
-        pattern,
-        pattern.variant(request.variant),
-        open_inputs(request.inputs, request.side),
-        request.params,
+        Workload.open(request, request.side),
         context.report_progress,
         with_reference=request.verify,
-        sources=request.sources,
-        seed=request.seed,
         frames=Frames() if request.frames else None,
     )
     return RunResult(context.folder.put_all({**outcome.outputs, **outcome.presented_arrays}), outcome.report)

@@ -10,11 +10,10 @@ from gpu.messages.kernels import StepKernel
 from gpu.messages.runs.recordings import RecordingFile, StepPattern
 from gpu.messages.runs.writer import StepWriter
 from gpu.messages.shared_arrays import SharedFolder
-from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
 from gpu.run.handlers.registry import RequestContext, handles
 from gpu.run.pattern_run import record_pattern
-from gpu.run.request_inputs import open_inputs
+from gpu.run.workload import Workload
 
 
 def share_recording(recording: Recording, folder: SharedFolder) -> RecordingFile:
@@ -26,17 +25,7 @@ def share_recording(recording: Recording, folder: SharedFolder) -> RecordingFile
 
 @handles(StepPattern)
 def _step_pattern(context: RequestContext, request: StepPattern) -> RecordingFile:
-    pattern = find_pattern(request.pattern)
-    recording = record_pattern(
-        pattern,
-        pattern.variant(request.variant),
-        open_inputs(request.inputs, 0),
-        request.params,
-        context.report_progress,
-        sources=request.sources,
-        seed=request.seed,
-        schedule=request.schedule,
-    )
+    recording = record_pattern(Workload.open(request), context.report_progress, schedule=request.schedule)
     return share_recording(recording, context.folder)
 
 

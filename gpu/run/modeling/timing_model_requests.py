@@ -17,6 +17,7 @@ from gpu.run.modeling.line_codes import collect_line_codes
 from gpu.run.modeling.timing_model import ModeledRun, model_launch, model_pattern, to_unbound_launch
 from gpu.run.request_inputs import open_inputs
 from gpu.run.work_count import count_pattern
+from gpu.run.workload import Workload
 from gpu.timing.gpus import find_gpu
 
 _RESOURCE_NAMES = {"memory": "DRAM", "last cache": "L2"}
@@ -74,9 +75,8 @@ def _estimate_operations(
     pattern: Pattern, variant: Variant, inputs: Inputs, request: ModelPattern, report_progress: ProgressCallback
 ) -> float:
     """Return the number of operations on data, scaled from a count per element on a small part of the input."""
-    counts = count_pattern(
-        pattern, variant, inputs, request.params, report_progress, sources=request.sources, seed=request.seed
-    )
+    workload = Workload(pattern, variant, inputs, request.params, request.sources, request.seed)
+    counts = count_pattern(workload, report_progress)
     elements = max((array.size for name, array in inputs.items() if name in ("image", "values", "text")), default=0)
     return counts.per_element(counts.operations) * elements
 

@@ -16,6 +16,7 @@ from gpu.patterns import all_patterns, find_pattern
 from gpu.run.kernel_check import check_variant
 from gpu.run.pattern_run import record_pattern, run_pattern
 from gpu.run.work_count import count_pattern
+from gpu.run.workload import Workload
 
 ALONE = [pattern.name for pattern in all_patterns().values() if any(each.is_single_thread for each in pattern.variants)]
 
@@ -40,7 +41,8 @@ def test_one_thread_is_launched(name: str) -> None:
     pattern = find_pattern(name)
     of_letters = {"of": "letters"} if pattern.is_image_pattern else {}
     recording = record_pattern(
-        pattern, pattern.variant("one-thread"), {}, {**pattern.step_params, **of_letters}, lambda progress: None
+        Workload(pattern, pattern.variant("one-thread"), {}, {**pattern.step_params, **of_letters}),
+        lambda progress: None,
     )
     assert [(launch.trace.grid, launch.trace.block) for launch in recording.launches] == [((1, 1, 1), (1, 1, 1))]
 
@@ -52,7 +54,7 @@ def test_what_would_take_for_ever_is_refused(name: str) -> None:
     few, many = ({**pattern.check(each)} for each in LIMITS[name])
     assert not variant.obstacle(pattern.prepare_inputs({}, few, 0), few)
     with closing(SimulatorEngine()) as engine, pytest.raises(InputError, match="One thread would execute") as refused:
-        run_pattern(engine, pattern, variant, {}, many, lambda progress: None)
+        run_pattern(engine, Workload(pattern, variant, {}, many), lambda progress: None)
     assert f"the limit is {MAX_OPERATIONS:,}.".replace(",", "\u2009") in refused.value.message
     assert refused.value.advice == "Use fewer elements, or another variant."
 
@@ -64,7 +66,9 @@ def test_both_executors_agree_with_the_reference(name: str) -> None:
     params = given.get(name, {"of": "ranges", "n": 1001})
     for executor in ("lockstep", "compiled"):
         with closing(SimulatorEngine(executor)) as engine:
-            outcome = run_pattern(engine, pattern, pattern.variant("one-thread"), {}, params, lambda progress: None)
+            outcome = run_pattern(
+                engine, Workload(pattern, pattern.variant("one-thread"), {}, params), lambda progress: None
+            )
         assert outcome.report.executor == executor
         assert outcome.report.verified
 
@@ -76,10 +80,10 @@ def test_what_is_edited_is_checked_and_counted_on_little(name: str) -> None:
     variant = pattern.variant("one-thread")
     image = {"image": np.ones((300, 400), np.uint8), "maxval": np.array(255)} if pattern.is_image_pattern else {}
     sources = {pattern.kernel_file: (KERNELS / pattern.kernel_file).read_text() + "\n// edited"}
-    found, check = check_variant(pattern, variant, image, {}, lambda progress: None, sources=sources)
+    found, check = check_variant(Workload(pattern, variant, image, {}, sources=sources), lambda progress: None)
     assert not found
     assert not check.differing
-    counts = count_pattern(pattern, variant, image, {}, lambda progress: None)
+    counts = count_pattern(Workload(pattern, variant, image, {}), lambda progress: None)
     assert counts.elements in (128, 256, 1024)
     assert counts.lanes == 1
     assert counts.divergent_branches == counts.barriers == counts.atomics == 0

@@ -7,7 +7,6 @@ import os
 import time
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,6 +29,7 @@ from gpu.engines.base import Device
 from gpu.messages.runs.distributed_run import WorkerStatus
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 from tests.gpu.distributed.lockstep_engines import count_copies, count_shares
 
 
@@ -49,10 +49,7 @@ def run_on_cluster(cluster, name, inputs=None, chunks=(), variant=None, **params
     pattern, default, inputs, checked = prepare_run(name, inputs, **params)
     return run_distributed(
         cluster,
-        pattern,
-        pattern.variant(variant) if variant else default,
-        inputs,
-        checked,
+        Workload(pattern, pattern.variant(variant) if variant else default, inputs, checked),
         ignore_progress,
         chunks=chunks,
     )
@@ -61,7 +58,7 @@ def run_on_cluster(cluster, name, inputs=None, chunks=(), variant=None, **params
 def run_on_one_device(name, inputs=None, **params):
     pattern, variant, inputs, checked = prepare_run(name, inputs, **params)
     with closing(engines.create_engine("simulator", "lockstep")) as engine:
-        return run_pattern(engine, pattern, variant, inputs, checked, ignore_progress).outputs[pattern.result]
+        return run_pattern(engine, Workload(pattern, variant, inputs, checked), ignore_progress).outputs[pattern.result]
 
 
 def random(n, dtype=np.int32):
@@ -329,7 +326,9 @@ def test_inputs_lie_in_memory_where_there_is_room_until_the_run_is_over(cluster,
     monkeypatch.setattr(distributed_run, "MEMORY_FOLDER", str(tmp_path))
     monkeypatch.setattr(distributed_run, "_FREE_BYTES", room)
     pattern, variant, inputs, params = prepare_run("reduction", {"values": random(50)}, dtype="int32")
-    run_distributed(cluster, pattern, variant, inputs, params, lambda told: found.extend(tmp_path.glob("*/*.npy")))
+    run_distributed(
+        cluster, Workload(pattern, variant, inputs, params), lambda told: found.extend(tmp_path.glob("*/*.npy"))
+    )
     assert {each.name for each in found} == (set() if room else {"values.npy"})
     assert not [*tmp_path.iterdir()]
 
@@ -400,7 +399,7 @@ def test_what_a_step_raises_arrives_as_it_is(cluster):
     pattern, variant, inputs, params = prepare_run("scan", {"values": random(8)})
     broken = {"scan.cu": "extern C nonsense"}
     with pytest.raises(Exception, match=r"scan\.cu") as caught:
-        run_distributed(cluster, pattern, variant, inputs, params, ignore_progress, sources=broken)
+        run_distributed(cluster, Workload(pattern, variant, inputs, params, sources=broken), ignore_progress)
     assert type(caught.value).__name__ == "CompileError"
     assert run_on_cluster(cluster, "scan", {"values": random(8)})[0].report.verified, "it goes on with its own texts"
 
@@ -433,23 +432,23 @@ def test_a_pattern_without_a_program_is_refused():
         pattern.require_distributed()
 
 
-@pytest.mark.parametrize("over", [find_distributed_program, partial(run_streamed, None)], ids=["a run", "files"])
+@pytest.mark.parametrize("over", [
+    lambda workload: find_distributed_program(workload.pattern, workload.variant),
+    lambda workload: run_streamed(None, workload, None, ignore_progress)], ids=["a run", "files"])  # fmt: skip
 def test_a_library_is_refused(over):
     pattern = find_pattern("matmul")
     with pytest.raises(InputError, match="cuBLAS runs on one device only"):
-        over(
-            pattern, pattern.variant("cublas"), *() if over is find_distributed_program else (None, {}, ignore_progress)
-        )
+        over(Workload(pattern, pattern.variant("cublas"), {}, {}))
 
 
-@pytest.mark.parametrize("over", [run_distributed, run_streamed], ids=["a run", "files"])
-def test_what_a_workers_device_lacks_is_said_before_anything_runs(cluster, over):
+@pytest.mark.parametrize(("over", "files"), [(run_distributed, ()), (run_streamed, (None,))], ids=["a run", "files"])
+def test_what_a_workers_device_lacks_is_said_before_anything_runs(cluster, over, files):
     pattern, variant, inputs, params = prepare_run("reduction", {"values": random(8)})
     variant, two = replace(variant, warpgroups=True), cluster.limit_workers(2)
     lacking = replace(two.workers[1].device, no_warpgroups="It has no warpgroups.")
     two.workers = (two.workers[0], replace(two.workers[1], device=lacking))
     with pytest.raises(InputError, match=r"cannot run on the worker 1\. It has no warpgroups\."):
-        over(two, pattern, variant, inputs, params, ignore_progress)
+        over(two, Workload(pattern, variant, inputs, params), *files, ignore_progress)
 
 
 def test_workers_that_take_turns_on_a_gpu_are_not_called_several():

@@ -26,6 +26,7 @@ from gpu.distributed.cluster.dask_import import load_dask
 from gpu.distributed.cluster.settings import ClusterSettings, Tls
 from gpu.distributed.distributed_run import run_distributed
 from gpu.patterns import find_pattern
+from gpu.run.workload import Workload
 from tests import needs
 from tests.gpu.distributed.conftest import PLAIN
 from tests.gpu.distributed.lockstep_engines import LOSE, REFUSE
@@ -48,7 +49,7 @@ def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ende
             told.append((progress.message, time.monotonic()))
 
     outcome, done = run_distributed(
-        cluster, pattern, pattern.variant("three-kernels"), inputs, params, report, chunks=(16,)
+        cluster, Workload(pattern, pattern.variant("three-kernels"), inputs, params), report, chunks=(16,)
     )
     assert killed
     assert outcome.report.verified
@@ -66,8 +67,10 @@ def test_what_does_not_come_from_worker_to_worker_ends_the_run(cluster, monkeypa
     params = pattern.check({"n": 64, "dtype": "int32"})
     variant, inputs = pattern.variant(pattern.default_variant), pattern.prepare_inputs({}, params, 3)
     with pytest.raises(EngineUnavailableError, match=r"cannot be transferred between workers: no such memory\.$"):
-        run_distributed(cluster, pattern, variant, inputs, params, lambda progress: None, sources={REFUSE: ""})
-    outcome, _ = run_distributed(cluster, pattern, variant, inputs, params, lambda progress: None)
+        run_distributed(
+            cluster, Workload(pattern, variant, inputs, params, sources={REFUSE: ""}), lambda progress: None
+        )
+    outcome, _ = run_distributed(cluster, Workload(pattern, variant, inputs, params), lambda progress: None)
     assert outcome.report.verified
 
 
@@ -79,7 +82,10 @@ def test_an_engine_that_is_lost_takes_its_worker_along_and_no_result(cluster, tm
     marker.touch()
     variant = pattern.variant(pattern.default_variant)
     outcome, done = run_distributed(
-        cluster, pattern, variant, inputs, params, lambda progress: None, chunks=(5,), sources={LOSE: str(marker)}
+        cluster,
+        Workload(pattern, variant, inputs, params, sources={LOSE: str(marker)}),
+        lambda progress: None,
+        chunks=(5,),
     )
     assert outcome.report.verified
     assert not marker.exists()
@@ -196,7 +202,7 @@ def test_a_scheduler_that_goes_away_is_one_sentence(scheduler):
     with _connect_to(ClusterSettings(scheduler=address)) as there:
         assert [each.device.engine for each in there.workers] == ["simulator"]
         with pytest.raises(EngineUnavailableError, match=r"The scheduler is gone\.") as gone:
-            run_distributed(there, pattern, variant, inputs, params, report, chunks=(64,))
+            run_distributed(there, Workload(pattern, variant, inputs, params), report, chunks=(64,))
     assert "nothing was written" in gone.value.advice
 
 
@@ -239,7 +245,9 @@ def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
             params = pattern.check({"n": 1000, "dtype": "int32"})
             inputs = pattern.prepare_inputs({}, params, 3)
             variant = pattern.variant(pattern.default_variant)
-            outcome, _ = run_distributed(there, pattern, variant, inputs, params, lambda progress: None, chunks=(3,))
+            outcome, _ = run_distributed(
+                there, Workload(pattern, variant, inputs, params), lambda progress: None, chunks=(3,)
+            )
             assert outcome.report.verified
         for asked, said in (
             (ClusterSettings(scheduler=address), "A TLS scheduler needs tls://"),

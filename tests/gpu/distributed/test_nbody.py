@@ -16,13 +16,16 @@ from gpu.patterns.nbody.forces import motion_from_params
 from gpu.patterns.nbody.multi_device import CONSERVED
 from gpu.patterns.nbody.simulation import BodySimulation, conserved_quantities, total_energy
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 from tests.gpu.distributed.test_distributed_run import ignore_progress, prepare_run, run_on_cluster
 
 
 def run_on_one_device(variant, **params):
     pattern, _, inputs, checked = prepare_run("nbody", None, **params)
     with closing(engines.create_engine("simulator", "lockstep")) as engine:
-        return run_pattern(engine, pattern, pattern.variant(variant), inputs, checked, ignore_progress).outputs
+        return run_pattern(
+            engine, Workload(pattern, pattern.variant(variant), inputs, checked), ignore_progress
+        ).outputs
 
 
 @pytest.mark.parametrize("variant", [each.name for each in find_pattern("nbody").variants if each.name != "pairs"])
@@ -55,7 +58,7 @@ def test_what_gravity_keeps_is_measured_where_it_is_asked_for(cluster):
     pattern, variant, inputs, params = prepare_run("nbody", None, preset="plummer", bodies=60, steps=1, softening=0.05)
     told = []
     outcome, done = run_distributed(
-        cluster, pattern, variant, inputs, params, told.append, chunks=(40, 1, 19), extra_outputs=(CONSERVED,)
+        cluster, Workload(pattern, variant, inputs, params), told.append, chunks=(40, 1, 19), extra_outputs=(CONSERVED,)
     )
     with closing(engines.create_engine("simulator", "lockstep")) as engine:
         simulation, motion = BodySimulation(engine, inputs["bodies"]), motion_from_params(params)

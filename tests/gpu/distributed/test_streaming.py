@@ -15,6 +15,7 @@ from gpu.distributed.data.files import RawTarget, open_streamed_input
 from gpu.distributed.streaming import run_streamed
 from gpu.files import images, netpbm
 from gpu.patterns import find_pattern
+from gpu.run.workload import Workload
 from tests import needs
 
 
@@ -24,9 +25,8 @@ def stream_pattern(cluster, name, source, target="", chunks=(), raw="", rung="",
     checked = pattern.check({**made, **params})
     variant = pattern.variant(rung or pattern.default_variant)
     given = open_streamed_input(str(source), raw)
-    return run_streamed(
-        cluster, pattern, variant, given, checked, lambda progress: None, target=str(target), chunks=chunks
-    )
+    workload = Workload(pattern, variant, {}, checked)
+    return run_streamed(cluster, workload, given, lambda progress: None, target=str(target), chunks=chunks)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from gpu.engines.base import Engine, inline_headers
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 
 SCALE = """
 __constant__ float FACTOR[2];
@@ -153,6 +154,6 @@ def test_the_null_engine_runs_every_host_program() -> None:
             given = pattern.step_params if variant.is_single_thread else {}  # at first it would have too much to do
             inputs = pattern.prepare_inputs(image if pattern.is_image_pattern else {}, pattern.check(given), 0)
             outcome = run_pattern(
-                NullEngine(), pattern, variant, inputs, given, lambda progress: None, with_reference=False
+                NullEngine(), Workload(pattern, variant, inputs, given), lambda progress: None, with_reference=False
             )
             assert not outcome.outputs[pattern.result].any()

@@ -12,6 +12,7 @@ from gpu.declaration.pattern import Pattern
 from gpu.engines.base import Engine
 from gpu.patterns import all_patterns
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 
 pytestmark = pytest.mark.gpu
 
@@ -38,7 +39,7 @@ def test_every_variant_is_right_and_timed(gpu: Engine, pattern: Pattern, variant
     if missing := chosen.unsupported_reason(gpu.device):
         pytest.skip(missing)
     image = {"image": IMAGE, "maxval": np.array(255)} if pattern.is_image_pattern else {}
-    report = run_pattern(gpu, pattern, chosen, image, dict(pattern.step_params), lambda progress: None).report
+    report = run_pattern(gpu, Workload(pattern, chosen, image, dict(pattern.step_params)), lambda progress: None).report
     assert report.verified or chosen.deliberate_error
     assert report.time_ms.launches > 0
     assert report.time_ms.kernel > 0

@@ -12,6 +12,7 @@ from gpu.engines.null import NullEngine
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.patterns import all_patterns
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.simulated_module import SimulatedModule
 
 PATTERNS = list(all_patterns().values())
@@ -149,7 +150,9 @@ def test_the_projects_own_kernels_give_no_cause(pattern: Any) -> None:
     inputs = pattern.prepare_inputs(image, params, 0)
     for variant in pattern.variants:
         if not variant.library and not variant.obstacle(inputs, params):
-            run_pattern(Watched(), pattern, variant, inputs, params, lambda progress: None, with_reference=False)
+            run_pattern(
+                Watched(), Workload(pattern, variant, inputs, params), lambda progress: None, with_reference=False
+            )
     assert builds
     for file, *defines in builds:
         module = SimulatedModule((KERNELS / file).read_text(), KERNELS / file, dict(defines))

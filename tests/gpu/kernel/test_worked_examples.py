@@ -21,6 +21,7 @@ from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
 from gpu.run.atomics import enumerate_interleavings, study_atomics
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.binned_elements import match_binned_elements
 from gpu.stepping.derived_data import derive_data
 from tests import needs
@@ -61,7 +62,7 @@ def pattern_result(name: str, variant: str, inputs: dict[str, Any], /, **params:
     """Record a pattern's variant; return the recording, and what its reference says of the same input."""
     pattern = find_pattern(name)
     values = pattern.check({**pattern.step_params, **params})
-    recording = record_pattern(pattern, pattern.variant(variant), inputs, values, lambda progress: None)
+    recording = record_pattern(Workload(pattern, pattern.variant(variant), inputs, values), lambda progress: None)
     return recording, pattern.reference(pattern.prepare_inputs(inputs, values, 0), values)
 
 

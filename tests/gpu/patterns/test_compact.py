@@ -15,6 +15,7 @@ from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 
 Array = np.ndarray[Any, Any]
 
@@ -36,12 +37,8 @@ def run(engine: Engine, variant: str, values: Array, sources: dict[str, str] | N
     chosen = {"input": "file", "dtype": values.dtype.name, **params}
     return run_pattern(
         engine,
-        COMPACTION,
-        COMPACTION.variant(variant),
-        {"values": values},
-        chosen,
+        Workload(COMPACTION, COMPACTION.variant(variant), {"values": values}, chosen, sources=sources or {}),
         lambda progress: None,
-        sources=sources,
     )
 
 

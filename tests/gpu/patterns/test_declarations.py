@@ -16,6 +16,7 @@ from gpu.engines.null import NullEngine
 from gpu.engines.tracing_engine import TracingEngine
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.simulated_module import SimulatedModule
 
 _KERNEL = r"__global__ void\s+(?:__(?:launch_bounds|cluster_dims)__\([^)]+\)\s+|CLUSTER\s+)*(\w+)"
@@ -256,7 +257,9 @@ def test_every_kernel_of_a_file_fits_in_the_largest_block(pattern: Pattern) -> N
     for variant in pattern.variants:
         inputs = pattern.prepare_inputs(image, pattern.check(largest), 0)
         if not variant.library and not variant.obstacle(inputs, pattern.check(largest)):
-            run_pattern(Watched(), pattern, variant, inputs, largest, lambda progress: None, with_reference=False)
+            run_pattern(
+                Watched(), Workload(pattern, variant, inputs, largest), lambda progress: None, with_reference=False
+            )
     assert builds
     for file, *defines in builds:
         module = SimulatedModule((KERNELS / file).read_text(), KERNELS / file, dict(defines))

@@ -16,6 +16,7 @@ from gpu.cli import main as cli
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.kernel_check import check_variant
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from tests.gpu.cli.no_desktop import NO_WINDOW
 from tests.new_pattern import declare_pattern
 
@@ -55,9 +56,9 @@ def test_it_takes_numbers_of_a_file(capsys: pytest.CaptureFixture[str], tmp_path
 def test_it_is_recorded_and_checked() -> None:
     pattern = find_pattern("doubling")
     (variant,) = pattern.variants
-    recording = record_pattern(pattern, variant, {}, pattern.step_params, lambda progress: None)
+    recording = record_pattern(Workload(pattern, variant, {}, pattern.step_params), lambda progress: None)
     assert [launch.trace.kernel for launch in recording.launches] == ["doubled"]
-    assert check_variant(pattern, variant, {}, {"amount": 100_000}, lambda progress: None)[0] == []
+    assert check_variant(Workload(pattern, variant, {}, {"amount": 100_000}), lambda progress: None)[0] == []
 
 
 def test_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from gpu.engines.base import Argument, Extent, Kernel
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 
 
 class _RepeatingEngine(SimulatorEngine):
@@ -34,6 +35,6 @@ class _RepeatingEngine(SimulatorEngine):
 def test_a_launch_finds_what_the_one_before_left(executor: str, name: str, variant: str, given: dict[str, Any]) -> None:
     pattern = find_pattern(name)
     outcome = run_pattern(
-        _RepeatingEngine(executor), pattern, pattern.variant(variant), {}, given, lambda progress: None
+        _RepeatingEngine(executor), Workload(pattern, pattern.variant(variant), {}, given), lambda progress: None
     )
     assert outcome.report.verified

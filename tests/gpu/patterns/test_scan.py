@@ -17,6 +17,7 @@ from gpu.engines.base import Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, record_pattern, run_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
 from tests.gpu.simulator.watched_launch import WatchedEngine
@@ -35,7 +36,7 @@ ENGINE = SimulatorEngine("lockstep")
 
 def run(engine: Engine, variant: str, values: Array, **params: Any) -> Outcome:
     given = {"input": "file", "dtype": values.dtype.name, **params}
-    return run_pattern(engine, SCAN, SCAN.variant(variant), {"values": values}, given, lambda progress: None)
+    return run_pattern(engine, Workload(SCAN, SCAN.variant(variant), {"values": values}, given), lambda progress: None)
 
 
 def expected(values: Array, operator: str, kind: str) -> list[float]:
@@ -149,7 +150,9 @@ def test_whole_numbers_wrap_around(engine: Engine, variant: str) -> None:
 def test_the_sausage_is_cut_for_ten_people(engine: Engine, variant: str) -> None:
     """Ten people want pieces of 100 inches: a scan says where the cuts are, and the last of them what is left."""
     outcome = run_pattern(
-        engine, SCAN, SCAN.variant(variant), {}, {"input": "sausage", "n": 10, "block": 8}, lambda progress: None
+        engine,
+        Workload(SCAN, SCAN.variant(variant), {}, {"input": "sausage", "n": 10, "block": 8}),
+        lambda progress: None,
     )
     cuts = outcome.outputs["result"]
     assert cuts.tolist() == [3, 8, 10, 17, 45, 49, 52, 52, 60, 61]
@@ -177,12 +180,8 @@ def test_a_wrong_operator_is_not_verified(variant: str) -> None:
     sources = {"scan.cu": _source().replace('#include "operators.cuh"', f'#include "operators.cuh"\n{spoil}')}
     spoilt = run_pattern(
         engine,
-        SCAN,
-        SCAN.variant(variant),
-        {"values": values},
-        {"input": "file"},
+        Workload(SCAN, SCAN.variant(variant), {"values": values}, {"input": "file"}, sources=sources),
         lambda progress: None,
-        sources=sources,
     )
     assert spoilt.report.verified is False
 
@@ -249,19 +248,21 @@ def test_the_textbook_for_several_sections() -> None:
 def test_what_is_counted_is_what_the_textbook_says(variant: str, n: int, block: int) -> None:
     chosen = SCAN.variant(variant)
     params = SCAN.check({"n": n, "block": block})
-    recording = record_pattern(SCAN, chosen, {}, params, lambda progress: None)
+    recording = record_pattern(Workload(SCAN, chosen, {}, params), lambda progress: None)
     counted = Tally(recording).counts_at(recording.event_count)
     assert chosen.textbook is not None
     assert chosen.textbook(params, n) == Textbook(counted.operations, counted.steps, counted.peak)
     counters = Counters()
-    run_pattern(WatchedEngine(counters), SCAN, chosen, {}, params, lambda progress: None)
+    run_pattern(WatchedEngine(counters), Workload(SCAN, chosen, {}, params), lambda progress: None)
     assert counters.total().get("operations", 0) == counted.operations
 
 
 def test_gaps_do_away_with_most_bank_conflicts() -> None:
     conflicts = []
     for variant in ("brent-kung", "brent-kung-padded"):
-        recording = record_pattern(SCAN, SCAN.variant(variant), {}, {"n": 512, "block": 256}, lambda progress: None)
+        recording = record_pattern(
+            Workload(SCAN, SCAN.variant(variant), {}, {"n": 512, "block": 256}), lambda progress: None
+        )
         conflicts.append(Tally(recording).counts_at(recording.event_count).bank_conflicts)
     assert conflicts[1] < conflicts[0] / 10
 

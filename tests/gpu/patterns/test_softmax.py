@@ -13,6 +13,7 @@ from gpu.base.errors import InputError
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 
 Array = np.ndarray[Any, Any]
 
@@ -23,7 +24,7 @@ SHAPES = [(1, 1), (3, 1), (1, 31), (2, 32), (5, 33), (33, 7), (3, 257)]
 
 def run(engine: Engine, variant: str, values: Array, **params: Any) -> Array:
     chosen = PATTERN.variant(variant)
-    outcome: Outcome = run_pattern(engine, PATTERN, chosen, {"values": values}, params, lambda progress: None)
+    outcome: Outcome = run_pattern(engine, Workload(PATTERN, chosen, {"values": values}, params), lambda progress: None)
     assert outcome.report.verified
     result: Array = outcome.outputs["result"]
     assert result.dtype == np.float32

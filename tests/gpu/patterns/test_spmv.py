@@ -15,6 +15,7 @@ from gpu.engines.null import NullEngine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import run_pattern
 from gpu.run.work_count import count_pattern
+from gpu.run.workload import Workload
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +38,7 @@ def to_dense(inputs: dict[str, Array]) -> Array:
 
 
 def run(engine: Engine, variant: str, inputs: dict[str, Array], **params: Any) -> Any:
-    return run_pattern(engine, PATTERN, PATTERN.variant(variant), inputs, params, lambda progress: None)
+    return run_pattern(engine, Workload(PATTERN, PATTERN.variant(variant), inputs, params), lambda progress: None)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -139,24 +140,31 @@ def test_an_entry_that_is_lost_or_meets_another_element_is_seen(engine: Engine, 
     assert right in text
     outcome = run_pattern(
         engine,
-        PATTERN,
-        PATTERN.variant("scalar"),
-        make_inputs(n=40),
-        {},
+        Workload(
+            PATTERN,
+            PATTERN.variant("scalar"),
+            make_inputs(n=40),
+            {},
+            sources={PATTERN.kernel_file: text.replace(right, wrong, 1)},
+        ),
         lambda progress: None,
-        sources={PATTERN.kernel_file: text.replace(right, wrong, 1)},
     )
     assert outcome.report.verified is False
 
 
 def test_what_each_rung_is_there_for() -> None:
-    counted = {name: count_pattern(PATTERN, PATTERN.variant(name), {}, {}, lambda progress: None) for name in VARIANTS}
+    counted = {
+        name: count_pattern(Workload(PATTERN, PATTERN.variant(name), {}, {}), lambda progress: None)
+        for name in VARIANTS
+    }
     assert counted["coo"].atomics == 16 * 1024 / 32
     assert all(each.atomics == 0 for name, each in counted.items() if name != "coo")
     assert counted["scalar"].sectors > 1.8 * counted["ell"].sectors
     assert counted["vector"].requests > 1.5 * counted["fitted"].requests
     few = {
-        name: count_pattern(PATTERN, PATTERN.variant(name), {}, {"matrix": "power-law"}, lambda progress: None)
+        name: count_pattern(
+            Workload(PATTERN, PATTERN.variant(name), {}, {"matrix": "power-law"}), lambda progress: None
+        )
         for name in ("scalar", "balanced")
     }
     assert few["scalar"].lanes < 8

@@ -14,6 +14,7 @@ from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.work_count import count_pattern
+from gpu.run.workload import Workload
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +27,7 @@ def run(engine: Engine, variant: str, grid: Array, **params: Any) -> Outcome:
     chosen = PATTERN.variant(variant)
     params = {"n": grid.shape[2], "rows": grid.shape[1], **params}
     values = {"values": grid.reshape(-1, grid.shape[2])}
-    return run_pattern(engine, PATTERN, chosen, values, params, lambda progress: None)
+    return run_pattern(engine, Workload(PATTERN, chosen, values, params), lambda progress: None)
 
 
 def expected(grid: Array, center: float, around: float) -> Array:
@@ -61,12 +62,14 @@ def test_a_neighbor_that_is_lost_is_seen(engine: Engine, lost: str) -> None:
     grid = np.random.default_rng(4).random((4, 5, 6), np.float32)
     outcome = run_pattern(
         engine,
-        PATTERN,
-        PATTERN.variant("naive"),
-        {"values": grid.reshape(20, 6)},
-        {"n": 6, "rows": 5},
+        Workload(
+            PATTERN,
+            PATTERN.variant("naive"),
+            {"values": grid.reshape(20, 6)},
+            {"n": 6, "rows": 5},
+            sources={PATTERN.kernel_file: wrong},
+        ),
         lambda progress: None,
-        sources={PATTERN.kernel_file: wrong},
     )
     assert outcome.report.verified is False
 
@@ -76,10 +79,7 @@ def test_rows_that_make_no_whole_plane_are_refused(engine: Engine) -> None:
         with pytest.raises(InputError, match=words) as refused:
             run_pattern(
                 engine,
-                PATTERN,
-                PATTERN.variants[0],
-                {"values": np.ones(shape)},
-                {"n": 4, "rows": rows},
+                Workload(PATTERN, PATTERN.variants[0], {"values": np.ones(shape)}, {"n": 4, "rows": rows}),
                 lambda progress: None,
             )
         assert "the number of rows per plane" in refused.value.advice
@@ -100,10 +100,7 @@ def test_the_middle_plane_is_shown_with_the_number_of_its_first_row() -> None:
 def test_each_rung_loads_less_of_global_memory() -> None:
     counted = {
         name: count_pattern(
-            PATTERN,
-            PATTERN.variant(name),
-            {},
-            {"n": 128, "rows": 8, "planes": 4},
+            Workload(PATTERN, PATTERN.variant(name), {}, {"n": 128, "rows": 8, "planes": 4}),
             lambda progress: None,
             full_input=True,
         )

@@ -13,6 +13,7 @@ from gpu.base.paths import ROOT
 from gpu.declaration.pattern import Textbook
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.tally import Tally
 from tests import needs
 
@@ -29,7 +30,7 @@ def _textbook_counts(pattern: str, variant: str, n: int, /, **params: Any) -> Te
 def _recorded_counts(pattern: str, variant: str, inputs: Mapping[str, Any], /, **params: Any) -> Textbook:
     found = find_pattern(pattern)
     values = found.check({**found.step_params, **params})
-    recording = record_pattern(found, found.variant(variant), inputs, values, lambda progress: None)
+    recording = record_pattern(Workload(found, found.variant(variant), inputs, values), lambda progress: None)
     counts = Tally(recording).counts_at(recording.event_count)
     return Textbook(counts.operations, counts.steps, counts.peak)
 

@@ -14,6 +14,7 @@ from gpu.messages.run_counts import RunCounts
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.work_count import count_pattern
+from gpu.run.workload import Workload
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +25,7 @@ SHAPES = [(1, 1), (1, 33), (33, 1), (4, 8), (31, 32), (32, 33), (36, 100), (70, 
 
 def run(engine: Engine, variant: str, values: Array, **params: Any) -> Array:
     chosen = PATTERN.variant(variant)
-    outcome: Outcome = run_pattern(engine, PATTERN, chosen, {"values": values}, params, lambda progress: None)
+    outcome: Outcome = run_pattern(engine, Workload(PATTERN, chosen, {"values": values}, params), lambda progress: None)
     assert outcome.report.verified
     result: Array = outcome.outputs["result"]
     return result
@@ -59,18 +60,14 @@ def test_an_element_that_went_to_its_neighbor_is_seen(engine: Engine) -> None:
     )
     outcome = run_pattern(
         engine,
-        PATTERN,
-        PATTERN.variant("scatter"),
-        values,
-        {},
+        Workload(PATTERN, PATTERN.variant("scatter"), values, {}, sources={PATTERN.kernel_file: text}),
         lambda progress: None,
-        sources={PATTERN.kernel_file: text},
     )
     assert outcome.report.verified is False
 
 
 def counts(variant: str) -> RunCounts:
-    return count_pattern(PATTERN, PATTERN.variant(variant), {}, {"n": 64}, lambda progress: None)
+    return count_pattern(Workload(PATTERN, PATTERN.variant(variant), {}, {"n": 64}), lambda progress: None)
 
 
 def test_what_each_rung_is_there_for() -> None:
@@ -91,7 +88,7 @@ def test_what_each_rung_is_there_for() -> None:
 def test_what_is_watched_has_the_conflicts_of_the_whole() -> None:
     watched = {
         name: count_pattern(
-            PATTERN, PATTERN.variant(name), {}, PATTERN.step_params, lambda progress: None, full_input=True
+            Workload(PATTERN, PATTERN.variant(name), {}, PATTERN.step_params), lambda progress: None, full_input=True
         )
         for name in ("scatter", "tiled", "padded", "swizzled")
     }

@@ -13,6 +13,7 @@ from gpu.declaration.pattern import Pattern
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import record_pattern, run_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.tally import Tally
 
 EIGHT = "3 1 7 0 4 1 6 3"
@@ -27,7 +28,7 @@ SCANS = {
 
 def run_and_fetch(pattern: Pattern, variant: str, params: dict[str, Any]) -> list[Any]:
     with closing(SimulatorEngine("lockstep")) as engine:
-        outcome = run_pattern(engine, pattern, pattern.variant(variant), {}, params, lambda progress: None)
+        outcome = run_pattern(engine, Workload(pattern, pattern.variant(variant), {}, params), lambda progress: None)
     assert outcome.report.verified
     return outcome.outputs["result"].tolist()
 
@@ -54,7 +55,7 @@ def test_eight_numbers_are_reduced() -> None:
 
 def test_a_warp_idles_by_half_then_three_quarters_then_seven_eighths_in_step() -> None:
     pattern, variant, params = example("reduction", "Idle lanes of a whole warp: 1/2, 3/4, 7/8")
-    made = record_pattern(pattern, pattern.variant(variant), {}, params, lambda progress: None)
+    made = record_pattern(Workload(pattern, pattern.variant(variant), {}, params), lambda progress: None)
     tally = Tally(made)
     idle = {
         tally.counts_at(moment).steps: tally.step_counts_at(moment).idle_fraction
@@ -84,7 +85,7 @@ def test_the_texts_floats_are_scanned_and_packed_as_they_are_typed() -> None:
 
 def test_the_largest_block_is_recorded_with_two_elements_a_thread() -> None:
     pattern, variant, params = example("scan", "One block: 1024 threads, 2048 elements")
-    recording = record_pattern(pattern, pattern.variant(variant), {}, params, lambda progress: None)
+    recording = record_pattern(Workload(pattern, pattern.variant(variant), {}, params), lambda progress: None)
     (launch,) = recording.launches
     assert (launch.trace.grid, launch.trace.block) == ((1, 1, 1), (1024, 1, 1))
     assert not recording.stopped
@@ -94,7 +95,7 @@ def test_numbers_that_are_typed_are_sorted() -> None:
     typed = {"input": "typed", "values": "7 14 4 1", "dtype": "uint32"}
     pattern = find_pattern("sort")
     with closing(SimulatorEngine("lockstep")) as engine:
-        outcome = run_pattern(engine, pattern, pattern.variant("radix"), {}, typed, lambda progress: None)
+        outcome = run_pattern(engine, Workload(pattern, pattern.variant("radix"), {}, typed), lambda progress: None)
     assert outcome.outputs[pattern.result].tolist() == [1, 4, 7, 14]
 
 
@@ -132,5 +133,5 @@ def test_a_reduction_in_two_stages_takes_a_grid_of_any_size(variant: str, blocks
 def test_three_blocks_leave_three_partial_sums() -> None:
     pattern, variant, params = example("reduction", "Two stages: 3 blocks over 1000 elements")
     assert run_and_fetch(pattern, variant, params) == [499_500]
-    recording = record_pattern(pattern, pattern.variant(variant), {}, params, lambda progress: None)
+    recording = record_pattern(Workload(pattern, pattern.variant(variant), {}, params), lambda progress: None)
     assert [launch.trace.grid for launch in recording.launches] == [(3, 1, 1), (1, 1, 1)]

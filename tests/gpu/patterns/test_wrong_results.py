@@ -14,6 +14,7 @@ from gpu.declaration.pattern import Array, Pattern, Variant
 from gpu.engines.null import NullEngine
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 
 # The settings under which results are bent: each kind of number, of bound and of reference that a pattern has.
 SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -80,7 +81,7 @@ class Case:
 
         seen = replace(self.pattern, present=lambda inputs, params, outputs: {})
         returning = replace(variant, run=run, library="")
-        outcome = run_pattern(NullEngine(), seen, returning, self.inputs, self.params, lambda progress: None)
+        outcome = run_pattern(NullEngine(), Workload(seen, returning, self.inputs, self.params), lambda progress: None)
         return outcome.report.verified
 
 

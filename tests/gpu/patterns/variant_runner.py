@@ -9,6 +9,7 @@ import numpy as np
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 
 Array = np.ndarray[Any, Any]
 
@@ -20,4 +21,4 @@ def run_variant(
     declared = find_pattern(pattern)
     white = np.iinfo(image.dtype).max if maxval is None else maxval
     inputs = {"image": image, "maxval": np.array(white)}
-    return run_pattern(engine, declared, declared.variant(variant), inputs, params, lambda progress: None)
+    return run_pattern(engine, Workload(declared, declared.variant(variant), inputs, params), lambda progress: None)

@@ -36,6 +36,7 @@ from gpu.recording.recording import Recording
 from gpu.run.handlers.execution import execute_request, to_failure
 from gpu.run.kernel_check import check_variant
 from gpu.run.pattern_run import compute_throughput, run_pattern
+from gpu.run.workload import Workload
 from tests.gpu.fake_engines import FAKE
 
 IMAGE = np.arange(12, dtype=np.uint8).reshape(3, 4)
@@ -108,7 +109,9 @@ def test_a_wrong_result_does_not_verify():
         yield Progress(0.5)
         return {"result": inputs["image"] + np.uint8(1)}
 
-    report = run_pattern(NullEngine(), FAKE, run_as_variant(wrong), {"image": IMAGE}, {}, ignore_progress).report
+    report = run_pattern(
+        NullEngine(), Workload(FAKE, run_as_variant(wrong), {"image": IMAGE}, {}), ignore_progress
+    ).report
     assert report.verified is False
     assert report.deviation is not None
     assert report.deviation.max_abs == 1.0
@@ -124,12 +127,18 @@ def test_what_does_not_go_together_is_refused_before_anything_runs():
 
     with pytest.raises(InputError, match="Too much"):
         run_pattern(
-            NullEngine(), replace(FAKE, accept=refuse), run_as_variant(never), {"image": IMAGE}, {}, ignore_progress
+            NullEngine(),
+            Workload(replace(FAKE, accept=refuse), run_as_variant(never), {"image": IMAGE}, {}),
+            ignore_progress,
         )
     with pytest.raises(InputError, match="--deed is one of"):
-        run_pattern(NullEngine(), FAKE, run_as_variant(never), {"image": IMAGE}, {"deed": "nap"}, ignore_progress)
+        run_pattern(
+            NullEngine(), Workload(FAKE, run_as_variant(never), {"image": IMAGE}, {"deed": "nap"}), ignore_progress
+        )
     with pytest.raises(InputError, match="no parameter 'dead'"):
-        run_pattern(NullEngine(), FAKE, run_as_variant(never), {"image": IMAGE}, {"dead": "copy"}, ignore_progress)
+        run_pattern(
+            NullEngine(), Workload(FAKE, run_as_variant(never), {"image": IMAGE}, {"dead": "copy"}), ignore_progress
+        )
 
 
 def test_progress_within_a_launch_fills_what_the_host_program_left_and_never_goes_back():
@@ -142,7 +151,9 @@ def test_progress_within_a_launch_fills_what_the_host_program_left_and_never_goe
         return {"result": inputs["image"]}
 
     told: list[Progress] = []
-    run_pattern(NullEngine(), FAKE, run_as_variant(launches), {"image": IMAGE}, {}, told.append, with_reference=False)
+    run_pattern(
+        NullEngine(), Workload(FAKE, run_as_variant(launches), {"image": IMAGE}, {}), told.append, with_reference=False
+    )
     assert [progress.message for progress in told] == ["uploaded", "uploaded", "half", "half", "waiting"]
     assert [progress.fraction for progress in told] == [0.2, *[pytest.approx(0.6)] * 3, None]
 
@@ -159,7 +170,9 @@ def test_edited_sources_and_the_progress_hook_last_for_one_run():
 
     with pytest.raises(LaunchError):
         run_pattern(
-            engine, FAKE, run_as_variant(fails), {"image": IMAGE}, {}, ignore_progress, sources={"fake.cu": "text"}
+            engine,
+            Workload(FAKE, run_as_variant(fails), {"image": IMAGE}, {}, sources={"fake.cu": "text"}),
+            ignore_progress,
         )
     assert seen == [{"fake.cu": "text"}]
     assert engine.sources == {}
@@ -180,7 +193,7 @@ def test_a_host_program_that_is_interrupted_gives_back_what_it_holds():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_pattern(NullEngine(), FAKE, run_as_variant(holds), {"image": IMAGE}, {}, interrupt)
+        run_pattern(NullEngine(), Workload(FAKE, run_as_variant(holds), {"image": IMAGE}, {}), interrupt)
     assert freed == ["buffer"]
 
 
@@ -386,14 +399,10 @@ def test_a_check_finds_a_race_and_reads_of_what_nobody_wrote_in_a_small_part_of_
     text = (KERNELS / "reduction.cu").read_text()
     pattern = find_pattern("reduction")
     variant = pattern.variant("shared")
-    assert check_variant(pattern, variant, {}, {"n": 2**28}, ignore_progress)[0] == []
+    assert check_variant(Workload(pattern, variant, {}, {"n": 2**28}), ignore_progress)[0] == []
     racy = check_variant(
-        pattern,
-        variant,
-        {},
-        {"n": 2**28},
+        Workload(pattern, variant, {}, {"n": 2**28}, sources={"reduction.cu": text.replace("__syncthreads();", "")}),
         ignore_progress,
-        sources={"reduction.cu": text.replace("__syncthreads();", "")},
     )[0]
     assert {finding.kind for finding in racy} >= {"race"}
 
@@ -421,13 +430,17 @@ def test_every_barrier_that_is_taken_out_is_missed_and_one_put_back_mends_it(nam
         lines = text.split("\n")
         lines[line - 1] = lines[line - 1].replace("__syncthreads();", "")
         sources = {file: "\n".join(lines)}
-        findings, check = check_variant(pattern, pattern.variant(variant), {}, {}, ignore_progress, sources=sources)
+        findings, check = check_variant(
+            Workload(pattern, pattern.variant(variant), {}, {}, sources=sources), ignore_progress
+        )
         assert {each.kind for each in findings} == {"race"}, line
         assert check.differing, "another order tells"
         assert decide_verdict(True, edited=True, check=check).kind == "flawed"
         assert check.remedy is not None
         mended = "\n".join([*lines[: check.remedy.line - 1], check.remedy.text, *lines[check.remedy.line - 1 :]])
-        again = check_variant(pattern, pattern.variant(variant), {}, {}, ignore_progress, sources={file: mended})[1]
+        again = check_variant(
+            Workload(pattern, pattern.variant(variant), {}, {}, sources={file: mended}), ignore_progress
+        )[1]
         assert again.clean, line
 
 
@@ -448,7 +461,7 @@ def test_what_was_taken_out_of_a_ladder_is_offered_where_it_stood(name: str, var
     start = text.index("void finish(") if "fence" in taken else text.index(pattern.variant(variant).kernels[0] + "(")
     at = text.index(taken, start)
     sources = {file: text[:at] + taken.replace("__", "// __") + text[at + len(taken) :]}
-    check = check_variant(pattern, pattern.variant(variant), {}, {}, ignore_progress, sources=sources)[1]
+    check = check_variant(Workload(pattern, pattern.variant(variant), {}, {}, sources=sources), ignore_progress)[1]
     assert {each.kind for each in check.mistakes} == {"race"}
     line = text[:at].count("\n") + 1
     assert check.remedy == Remedy(f"Insert {taken.strip()} before line {line}", line, taken.rstrip("\n"))
@@ -464,13 +477,13 @@ def test_a_race_between_blocks_is_looked_for_where_there_are_several() -> None:
         at = text.index(taken, text.index("void move_sums("))
         sources = {"histogram.cu": text[:at] + text[at + len(taken) :]}
         found, check = check_variant(
-            pattern, variant, {"image": large, "maxval": maxval}, {}, ignore_progress, sources=sources
+            Workload(pattern, variant, {"image": large, "maxval": maxval}, {}, sources=sources), ignore_progress
         )
         assert {each.kind for each in found} == {"race"}, taken
         assert check.remedy is not None
         assert check.remedy.text.strip() == taken
         alone = check_variant(
-            pattern, variant, {"image": small, "maxval": maxval}, {}, ignore_progress, sources=sources
+            Workload(pattern, variant, {"image": small, "maxval": maxval}, {}, sources=sources), ignore_progress
         )[1]
         assert alone.clean, "all of it is one block's"
 
@@ -498,7 +511,7 @@ def test_a_wait_that_is_missing_in_a_later_step_is_found(
     before, _, after = (KERNELS / file).read_text().rpartition(taken)
     sources = {file: before + after}
     found, check = check_variant(
-        pattern, pattern.variant(variant), {}, {"dtype": dtype}, ignore_progress, sources=sources
+        Workload(pattern, pattern.variant(variant), {}, {"dtype": dtype}, sources=sources), ignore_progress
     )
     assert {each.kind for each in found} == kinds
     assert (check.remedy is not None and check.remedy.text.strip() == taken) is is_offered
@@ -512,7 +525,7 @@ def test_what_takes_long_is_not_called_endless(variant: str, size: str) -> None:
     pattern = find_pattern("matmul")
     file = pattern.kernel_file_of(variant)
     sources = {file: (KERNELS / file).read_text() + "\n"}
-    check = check_variant(pattern, pattern.variant(variant), {}, {}, ignore_progress, sources=sources)[1]
+    check = check_variant(Workload(pattern, pattern.variant(variant), {}, {}, sources=sources), ignore_progress)[1]
     assert check.clean
     assert check.input == size
 
@@ -526,10 +539,12 @@ def test_what_does_not_run_at_a_size_of_blocks_is_not_verified_there(block: str,
     assert lines[place].strip() == "__syncthreads();"
     sources = {"reduction.cu": "\n".join([*lines[:place], *([gone] if gone else []), *lines[place + 1 :]])}
     params = {"block": block}
-    check = check_variant(pattern, pattern.variant("unrolled"), {}, params, ignore_progress, sources=sources)[1]
+    check = check_variant(Workload(pattern, pattern.variant("unrolled"), {}, params, sources=sources), ignore_progress)[
+        1
+    ]
     assert decide_verdict(True, edited=True, check=check).kind == kind
     assert check.unreached == ((place + 1,) if kind == "unchecked" else ())
-    other = check_variant(pattern, pattern.variant("shared"), {}, params, ignore_progress, sources=sources)[1]
+    other = check_variant(Workload(pattern, pattern.variant("shared"), {}, params, sources=sources), ignore_progress)[1]
     assert decide_verdict(True, edited=True, check=other).kind == "verified", "it has another kernel"
 
 
@@ -538,7 +553,7 @@ def test_what_was_put_where_nothing_runs_is_not_verified() -> None:
     text = (KERNELS / "reduction.cu").read_text()
     edited = text.replace("        if (t < 512) s[t]", "        s[t] += 7;\n        if (t < 512) s[t]", 1)
     sources = {"reduction.cu": edited}
-    check = check_variant(pattern, pattern.variant("unrolled"), {}, {}, ignore_progress, sources=sources)[1]
+    check = check_variant(Workload(pattern, pattern.variant("unrolled"), {}, {}, sources=sources), ignore_progress)[1]
     assert check.unreached == (edited[: edited.index("s[t] += 7")].count("\n") + 1,)
 
 
@@ -547,7 +562,9 @@ def test_a_kernel_that_is_no_variant_s_is_not_verified_by_a_run_without_it() -> 
     text = (KERNELS / "nbody.cu").read_text()
     at = text.index("__syncthreads();", text.index("nbody_potential("))
     sources = {"nbody.cu": f"{text[:at]}// {text[at:]}"}
-    check = check_variant(pattern, pattern.variant("tiled"), {}, {"bodies": 64}, ignore_progress, sources=sources)[1]
+    check = check_variant(
+        Workload(pattern, pattern.variant("tiled"), {}, {"bodies": 64}, sources=sources), ignore_progress
+    )[1]
     assert check.unreached == (text[:at].count("\n") + 1,)
 
 
@@ -558,7 +575,7 @@ def test_an_input_that_was_made_before_is_cut_so_that_it_still_fits_together(nam
     file = pattern.kernel_file_of(variant.name)
     inputs = pattern.prepare_inputs({}, pattern.check({}), 0)
     sources = {file: (KERNELS / file).read_text() + "\n"}
-    check = check_variant(pattern, variant, inputs, {}, ignore_progress, sources=sources)[1]
+    check = check_variant(Workload(pattern, variant, inputs, {}, sources=sources), ignore_progress)[1]
     assert check.clean
 
 
@@ -569,7 +586,9 @@ def test_a_race_between_blocks_has_no_barrier_that_mends_it() -> None:
     assert racy != text
     inputs = {"image": np.arange(40 * 30, dtype=np.uint8).reshape(30, 40), "maxval": np.array(255, np.uint8)}
     variant = pattern.variant("interleaved")
-    findings, check = check_variant(pattern, variant, inputs, {}, ignore_progress, sources={"histogram.cu": racy})
+    findings, check = check_variant(
+        Workload(pattern, variant, inputs, {}, sources={"histogram.cu": racy}), ignore_progress
+    )
     assert {each.kind for each in findings} == {"race"}
     assert check.remedy is None
 
@@ -586,7 +605,9 @@ def test_a_check_finds_what_was_planted(planted: str, kind: str) -> None:
     text, pattern = (KERNELS / "reduction.cu").read_text(), find_pattern("reduction")
     edited = text.replace("__syncthreads();", f"{{ __syncthreads(); {planted} }}")
     sources = {"reduction.cu": edited}
-    found = check_variant(pattern, pattern.variant("shared"), {}, {"n": 512}, ignore_progress, sources=sources)[0]
+    found = check_variant(
+        Workload(pattern, pattern.variant("shared"), {}, {"n": 512}, sources=sources), ignore_progress
+    )[0]
     assert kind in {finding.kind for finding in found}
     assert all(edited.split("\n")[place.line - 1].strip() for finding in found for place in finding.positions)
 

@@ -13,6 +13,7 @@ from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
 from gpu.run.frames import Frames
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 
 REDUCTION = find_pattern("reduction")
 KEEP_NONE = ("one-thread", "atomic")
@@ -28,7 +29,9 @@ def engine() -> Iterator[Engine]:
 def run_and_fold(engine: Engine, variant: str, **params: object) -> Outcome:
     given = {"n": 1000, "block": "32", "dtype": "int32", "operator": "sum", **params}
     taken = Frames()
-    return run_pattern(engine, REDUCTION, REDUCTION.variant(variant), {}, given, lambda progress: None, frames=taken)
+    return run_pattern(
+        engine, Workload(REDUCTION, REDUCTION.variant(variant), {}, given), lambda progress: None, frames=taken
+    )
 
 
 @pytest.mark.parametrize("variant", [each.name for each in FOLDED])
@@ -67,5 +70,7 @@ def test_pieces_wrap_around_as_the_result_does(engine: Engine) -> None:
 
 
 def test_a_run_without_pictures_takes_none(engine: Engine) -> None:
-    outcome = run_pattern(engine, REDUCTION, REDUCTION.variant("shuffle"), {}, {"n": 1000}, lambda progress: None)
+    outcome = run_pattern(
+        engine, Workload(REDUCTION, REDUCTION.variant("shuffle"), {}, {"n": 1000}), lambda progress: None
+    )
     assert "partial counts" not in outcome.presented_arrays

@@ -10,6 +10,7 @@ from gpu.engines.base import kernel_text
 from gpu.messages.verdicts import Verdict, decide_verdict
 from gpu.patterns import find_pattern
 from gpu.run.kernel_check import check_variant
+from gpu.run.workload import Workload
 from tests.gpu.run.kernel_edits import RIGHT_EDITS, WRONG_EDITS, Edit, sample_inputs
 
 
@@ -25,7 +26,9 @@ STENCIL = find_pattern("stencil")
 def test_a_large_grid_is_cropped_to_whole_planes(variant: str, params: dict[str, int]) -> None:
     inputs = STENCIL.prepare_inputs({}, STENCIL.check(params), 0)
     sources = {"stencil.cu": kernel_text("stencil.cu", {}) + "\n"}
-    check = check_variant(STENCIL, STENCIL.variant(variant), inputs, params, ignore_progress, sources=sources)[1]
+    check = check_variant(
+        Workload(STENCIL, STENCIL.variant(variant), inputs, params, sources=sources), ignore_progress
+    )[1]
     assert decide_verdict(True, edited=True, check=check).kind == "verified"
 
 
@@ -37,7 +40,9 @@ def test_a_grid_from_a_file_is_cropped_to_whole_planes() -> None:
     np.testing.assert_array_equal(small["values"], grid[:3, :7, :5].reshape(-1, 5))
     sources = {"stencil.cu": kernel_text("stencil.cu", {}) + "\n"}
     inputs = {"values": grid.reshape(-1, 40)}
-    check = check_variant(STENCIL, STENCIL.variant("naive"), inputs, params, ignore_progress, sources=sources)[1]
+    check = check_variant(
+        Workload(STENCIL, STENCIL.variant("naive"), inputs, params, sources=sources), ignore_progress
+    )[1]
     assert check.clean
 
 
@@ -47,7 +52,7 @@ def judge(edit: Edit) -> Verdict:
     variant = pattern.variant(edit.variant)
     file = pattern.kernel_file_of(variant.name)
     inputs, sources = sample_inputs(pattern, edit), {file: edit.apply(file)}
-    check = check_variant(pattern, variant, inputs, edit.params, ignore_progress, sources=sources)[1]
+    check = check_variant(Workload(pattern, variant, inputs, edit.params, sources=sources), ignore_progress)[1]
     return decide_verdict(None if check.ended else True, edited=True, check=check)
 
 
@@ -118,7 +123,9 @@ def test_a_verdict_names_the_number_of_edge_cases_and_the_excluded_ones() -> Non
     pattern = find_pattern("histogram")
     sources = {"histogram.cu": kernel_text("histogram.cu", {}) + "\n"}
     params = {"of": "numbers", "dtype": "uint16", "n": 5000}
-    check = check_variant(pattern, pattern.variant("texture"), {}, params, ignore_progress, sources=sources)[1]
+    check = check_variant(Workload(pattern, pattern.variant("texture"), {}, params, sources=sources), ignore_progress)[
+        1
+    ]
     verdict = decide_verdict(True, edited=True, check=check)
     assert verdict.kind == "verified"
     assert f"The results for {check.edge_cases} edge cases are right." in verdict.sentence
@@ -130,7 +137,9 @@ def test_a_result_that_is_wrong_at_a_size_is_not_called_wrong_in_a_schedule() ->
     text = kernel_text("reduction.cu", {})
     edited = text.replace("i < n; i +=", "i < n - (n == 1025); i +=")
     sources, params = {"reduction.cu": edited}, {"n": 2**20}
-    check = check_variant(pattern, pattern.variant("shuffle"), {}, params, ignore_progress, sources=sources)[1]
+    check = check_variant(Workload(pattern, pattern.variant("shuffle"), {}, params, sources=sources), ignore_progress)[
+        1
+    ]
     assert not check.differing
     verdict = decide_verdict(True, edited=True, check=check)
     assert verdict.words == "right for this input, wrong for n = 1025, block = 256"
@@ -140,7 +149,7 @@ def test_edge_cases_do_not_judge_a_variant_that_is_wrong_by_design() -> None:
     pattern = find_pattern("histogram")
     image = {"image": np.arange(1200, dtype=np.uint8).reshape(30, 40), "maxval": np.array(255, np.uint8)}
     sources = {"histogram.cu": kernel_text("histogram.cu", {}) + "\n"}
-    check = check_variant(pattern, pattern.variant("racy"), image, {}, ignore_progress, sources=sources)[1]
+    check = check_variant(Workload(pattern, pattern.variant("racy"), image, {}, sources=sources), ignore_progress)[1]
     assert check.edge_cases == 0
     assert not check.wrong_input
 
@@ -151,14 +160,18 @@ def test_an_edit_that_only_an_edge_case_executes_runs_there_with_all_checkers() 
     right = text.replace(
         "    int i = start + threadIdx.x;\n", "    int i = start + threadIdx.x;\n    if (n == 2)\n        i += 0;\n", 1
     )
-    check = check_variant(pattern, pattern.variant("naive"), {}, {}, ignore_progress, sources={"scan.cu": right})[1]
+    check = check_variant(
+        Workload(pattern, pattern.variant("naive"), {}, {}, sources={"scan.cu": right}), ignore_progress
+    )[1]
     assert decide_verdict(True, edited=True, check=check).kind == "verified"
     racy = text.replace(
         "    int i = start + threadIdx.x;\n",
         "    int i = start + threadIdx.x;\n    if (n == 2)\n        totals[0] = in[i < n ? i : 0];\n",
         1,
     )
-    check = check_variant(pattern, pattern.variant("naive"), {}, {}, ignore_progress, sources={"scan.cu": racy})[1]
+    check = check_variant(
+        Workload(pattern, pattern.variant("naive"), {}, {}, sources={"scan.cu": racy}), ignore_progress
+    )[1]
     assert {each.kind for each in check.mistakes} == {"race"}
     assert check.wrong_input == "n = 2"
 
@@ -169,5 +182,7 @@ def test_an_edited_condition_whose_branch_no_thread_takes_counts_as_executed() -
     edited = text.replace("if (row < n && threadIdx.x % WARP == 0) y", "if (threadIdx.x % WARP == 0 && row < n) y")
     edited = edited.replace("if (column < 0) break;", "if (column <= -1) break;")
     for name in ("vector", "ell"):
-        check = check_variant(pattern, pattern.variant(name), {}, {}, ignore_progress, sources={"spmv.cu": edited})[1]
+        check = check_variant(
+            Workload(pattern, pattern.variant(name), {}, {}, sources={"spmv.cu": edited}), ignore_progress
+        )[1]
         assert decide_verdict(True, edited=True, check=check).kind == "verified", name

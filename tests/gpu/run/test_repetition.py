@@ -17,12 +17,13 @@ from gpu.patterns import find_pattern
 from gpu.run.host_program import run_host_program
 from gpu.run.pattern_run import run_pattern
 from gpu.run.repetition import MAX_REPETITIONS, MAX_RUN_MS, MIN_REPETITIONS, compute_median_times, repeat_run
+from gpu.run.workload import Workload
 from tests.gpu.fake_gpu import FakeGpu
 
 
 def run_variant(engine: FakeGpu, variant: str, **given):
     pattern = find_pattern("reduction")
-    return run_pattern(engine, pattern, pattern.variant(variant), {}, given, lambda progress: None)
+    return run_pattern(engine, Workload(pattern, pattern.variant(variant), {}, given), lambda progress: None)
 
 
 def test_the_figure_is_the_median_of_the_repetitions_and_not_the_first_run() -> None:
@@ -59,14 +60,14 @@ def test_values_that_are_given_have_no_size_to_offer() -> None:
     pattern = find_pattern("reduction")
     values = {"values": np.arange(100, dtype=np.int32)}
     params = {"input": "file", "block": 32}
-    outcome = run_pattern(FakeGpu(), pattern, pattern.variant("atomic"), values, params, lambda each: None)
+    outcome = run_pattern(FakeGpu(), Workload(pattern, pattern.variant("atomic"), values, params), lambda each: None)
     assert outcome.report.timing.recommended_size == 0
 
 
 def test_an_image_is_compared_by_its_side() -> None:
     pattern = find_pattern("convolution")
     image = {"image": np.zeros((8, 32), np.uint8), "maxval": np.array(255)}
-    outcome = run_pattern(FakeGpu(), pattern, pattern.variant("naive"), image, {}, lambda progress: None)
+    outcome = run_pattern(FakeGpu(), Workload(pattern, pattern.variant("naive"), image, {}), lambda progress: None)
     timing = outcome.report.timing
     assert (timing.size_parameter, timing.size, timing.comparable_from) == ("", 16, 1024)
 
@@ -75,14 +76,14 @@ def test_what_is_not_verified_runs_once() -> None:
     engine, pattern = FakeGpu(), find_pattern("reduction")
     given = {"n": 64, "block": 32}
     variant = pattern.variant("atomic")
-    outcome = run_pattern(engine, pattern, variant, {}, given, lambda progress: None, with_reference=False)
+    outcome = run_pattern(engine, Workload(pattern, variant, {}, given), lambda progress: None, with_reference=False)
     assert (outcome.report.timing, engine.launch_count) == (None, 1)
 
 
 def test_the_simulator_repeats_nothing() -> None:
     pattern = find_pattern("reduction")
     outcome = run_pattern(
-        SimulatorEngine("lockstep"), pattern, pattern.variant("shuffle"), {}, {"n": 64}, lambda progress: None
+        SimulatorEngine("lockstep"), Workload(pattern, pattern.variant("shuffle"), {}, {"n": 64}), lambda progress: None
     )
     assert outcome.report.timing is None
 
@@ -179,7 +180,9 @@ def test_on_a_gpu_kernels_spread_and_gaps_are_measured(variant: str) -> None:
     engine = engines.create_engine("cuda")
     try:
         pattern = find_pattern("reduction")
-        outcome = run_pattern(engine, pattern, pattern.variant(variant), {}, {"n": 2**22}, lambda progress: None)
+        outcome = run_pattern(
+            engine, Workload(pattern, pattern.variant(variant), {}, {"n": 2**22}), lambda progress: None
+        )
         timing = outcome.report.timing
         assert outcome.report.verified
         assert timing is not None
@@ -223,7 +226,7 @@ def test_on_a_gpu_the_default_is_not_bound_by_launches() -> None:
             for variant in pattern.variants:
                 if variant.library or variant.deliberate_error or variant.obstacle(inputs, params):
                     continue
-                outcome = run_pattern(engine, pattern, variant, {}, {}, lambda progress: None)
+                outcome = run_pattern(engine, Workload(pattern, variant, {}, {}), lambda progress: None)
                 timing = outcome.report.timing
                 assert timing is not None
                 assert not timing.bound_by_launches, (name, variant.name, timing)

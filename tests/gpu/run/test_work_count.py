@@ -11,6 +11,7 @@ from gpu.base.errors import CompileError, InputError
 from gpu.messages.run_counts import QUANTITIES, RunCounts, format_figure, list_figures
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.work_count import count_pattern
+from gpu.run.workload import Workload
 
 
 def counts_of(name: str, variant: str = "", whole: bool = False, **params: Any) -> RunCounts:
@@ -18,7 +19,7 @@ def counts_of(name: str, variant: str = "", whole: bool = False, **params: Any) 
     image = np.random.default_rng(3).integers(0, 256, (90, 100), np.uint8)
     inputs = {"image": image, "maxval": np.array(255)} if pattern.input_kind(pattern.check(params)) == "image" else {}
     chosen = pattern.variant(variant or pattern.default_variant)
-    return count_pattern(pattern, chosen, inputs, params, lambda progress: None, full_input=whole)
+    return count_pattern(Workload(pattern, chosen, inputs, params), lambda progress: None, full_input=whole)
 
 
 @pytest.mark.parametrize("name", all_patterns())
@@ -59,7 +60,7 @@ def test_the_whole_input_where_that_is_asked_for() -> None:
 def test_given_bodies_are_cut_to_as_many_as_are_counted() -> None:
     pattern = find_pattern("nbody")
     bodies = np.random.default_rng(2).random((1500, 7), np.float32)
-    found = count_pattern(pattern, pattern.variants[1], {"bodies": bodies}, {}, lambda progress: None)
+    found = count_pattern(Workload(pattern, pattern.variants[1], {"bodies": bodies}, {}), lambda progress: None)
     assert found.input == "1024 bodies"
 
 
@@ -67,14 +68,14 @@ def test_an_edited_text_is_what_is_counted() -> None:
     pattern = find_pattern("reduction")
     sources = {pattern.kernel_file: "no kernel"}
     with pytest.raises(CompileError):
-        count_pattern(pattern, pattern.variants[0], {}, {}, lambda progress: None, sources=sources)
+        count_pattern(Workload(pattern, pattern.variants[0], {}, {}, sources=sources), lambda progress: None)
 
 
 def test_a_library_has_nothing_to_count() -> None:
     pattern = find_pattern("matmul")
     library = next(variant for variant in pattern.variants if variant.library)
     with pytest.raises(InputError, match="is a library"):
-        count_pattern(pattern, library, {}, {}, lambda progress: None)
+        count_pattern(Workload(pattern, library, {}, {}), lambda progress: None)
 
 
 def test_what_does_not_happen_is_not_said() -> None:

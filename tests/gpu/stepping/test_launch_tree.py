@@ -6,6 +6,7 @@ import numpy as np
 
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.launch_tree import build_launch_tree
 from tests.gpu.stepping.recordings import record as record_program
 from tests.gpu.stepping.recordings import record_launch
@@ -81,7 +82,7 @@ def test_what_the_recording_has_no_room_for_is_yet_to_come() -> None:
 
 def test_the_parts_of_a_quicksort_lie_within_the_whole() -> None:
     sort = find_pattern("sort")
-    recording = record_pattern(sort, sort.variant("quicksort"), {}, sort.step_params, lambda progress: None)
+    recording = record_pattern(Workload(sort, sort.variant("quicksort"), {}, sort.step_params), lambda progress: None)
     grids = build_launch_tree(recording)
     parts = [tuple(int(dict(grid.arguments)[name]) for name in ("begin", "end", "depth")) for grid in grids]
     assert parts[0] == (0, 16, 0)

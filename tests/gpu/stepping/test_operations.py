@@ -8,6 +8,7 @@ import pytest
 from gpu.declaration.pattern import Pattern, Variant
 from gpu.patterns import all_patterns
 from gpu.run.pattern_run import record_pattern, run_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
 from tests.gpu.simulator.watched_launch import WatchedEngine
@@ -26,12 +27,12 @@ OF_GLOBAL, OF_SHARED = ("ld", "st", "red", "atom"), ("ld", "st", "atom")
 def test_every_count_is_the_same(pattern: Pattern, variant: Variant) -> None:
     params = pattern.check(pattern.step_params)
     inputs = IMAGE if pattern.is_image_pattern else {}
-    recording = record_pattern(pattern, variant, inputs, params, lambda progress: None)
+    recording = record_pattern(Workload(pattern, variant, inputs, params), lambda progress: None)
     tallied = Tally(recording).counts_at(recording.event_count)
 
     counters = Counters()
     small = pattern.prepare_inputs(pattern.step_input(inputs) if inputs else inputs, params, 0)
-    run_pattern(WatchedEngine(counters), pattern, variant, small, params, lambda progress: None)
+    run_pattern(WatchedEngine(counters), Workload(pattern, variant, small, params), lambda progress: None)
     total = counters.total()
     assert tallied.operations == total["operations"]
     assert tallied.operations == sum(line.get("operations", 0) for line in counters.per_line().values())

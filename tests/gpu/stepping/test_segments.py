@@ -9,6 +9,7 @@ import numpy as np
 from gpu.declaration.pattern import Array
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.derived_data import DerivedData, derive_data
 
 
@@ -18,7 +19,9 @@ def _record_convolution(tile: str) -> DerivedData:
     image = np.arange(144, dtype=np.uint8).reshape(12, 12)
     inputs = found.step_input({"image": image, "maxval": np.array(255, np.uint32)})
     params = found.check({**preset.params, "tile": tile})
-    return derive_data(record_pattern(found, found.variant(preset.variant), inputs, params, lambda progress: None))
+    return derive_data(
+        record_pattern(Workload(found, found.variant(preset.variant), inputs, params), lambda progress: None)
+    )
 
 
 def _written_elements(derived: DerivedData, first: int, last: int) -> Array:

@@ -11,6 +11,7 @@ import pytest
 from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.symbols import Symbol, Symbols
 from tests.gpu.stepping.recordings import record_launch
@@ -136,6 +137,8 @@ def test_single_elements_and_several_arrays():
 def test_lanes_that_run_independently_may_read_what_a_later_row_shows():
     pattern = find_pattern("reduction")
     params = pattern.check({"input": "ramp", "n": 64, "block": "64"})
-    recording = record_pattern(pattern, pattern.variant("volatile"), {}, params, lambda _: None, schedule="lanes:1")
+    recording = record_pattern(
+        Workload(pattern, pattern.variant("volatile"), {}, params), lambda _: None, schedule="lanes:1"
+    )
     dataflow, texts = symbols_of(recording)
     assert [len(row) for row in texts] == [row.cells.size for row in dataflow.rows]

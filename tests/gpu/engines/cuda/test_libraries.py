@@ -22,6 +22,7 @@ from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import all_patterns
 from gpu.run.kernel_check import check_variant
 from gpu.run.pattern_run import record_pattern, run_pattern
+from gpu.run.workload import Workload
 from tests import needs
 from tests.gpu.fake_libraries import LibraryEngine
 
@@ -142,10 +143,10 @@ def test_a_library_is_refused_where_there_is_none_and_has_nothing_to_step(patter
     tell = lambda progress: None  # noqa: E731
     words = rf"{variant.library} cannot be called here\. The simulator runs kernels from source"
     with pytest.raises(InputError, match=words):
-        run_pattern(SimulatorEngine(), pattern, variant, {}, {}, tell)
+        run_pattern(SimulatorEngine(), Workload(pattern, variant, {}, {}), tell)
     for act in (record_pattern, check_variant):
         with pytest.raises(InputError, match=f"{variant.library} is a library: it has no source"):
-            act(pattern, variant, {}, {}, tell)
+            act(Workload(pattern, variant, {}, {}), tell)
     engine = SimulatorEngine()
     with pytest.raises(LaunchError, match="libraries do not include"):
         engine.call(lambda library: None)
@@ -153,7 +154,7 @@ def test_a_library_is_refused_where_there_is_none_and_has_nothing_to_step(patter
 
 @pytest.mark.parametrize(("pattern", "variant"), LIBRARIES, ids=IDS)
 def test_host_programs_of_libraries(pattern, variant) -> None:
-    outcome = run_pattern(LibraryEngine(), pattern, variant, {}, {"n": 77}, lambda progress: None)
+    outcome = run_pattern(LibraryEngine(), Workload(pattern, variant, {}, {"n": 77}), lambda progress: None)
     assert outcome.report.verified
     assert outcome.report.time_ms.kernel > 0
 
@@ -167,10 +168,10 @@ def test_libraries_on_the_gpu(pattern, variant) -> None:
         engine = engines.create_engine("cuda")
         try:
             for n in (1, 33, 1000):
-                outcome = run_pattern(engine, pattern, variant, {}, {"n": n}, lambda progress: None)
+                outcome = run_pattern(engine, Workload(pattern, variant, {}, {"n": n}), lambda progress: None)
                 assert outcome.report.verified
                 assert outcome.report.time_ms.kernel > 0
-            ours = run_pattern(engine, pattern, pattern.first_rung, {}, {"n": 1000}, lambda progress: None)
+            ours = run_pattern(engine, Workload(pattern, pattern.first_rung, {}, {"n": 1000}), lambda progress: None)
             assert ours.report.verified
         finally:
             engine.close()

@@ -15,6 +15,7 @@ from gpu.patterns.convolution import filters
 from gpu.patterns.convolution.filters import filter_from_params
 from gpu.patterns.convolution.pattern import factor_filter
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.moment.array_accesses import find_array_accesses
 from tests.gpu.patterns.variant_runner import run_variant
 
@@ -234,7 +235,9 @@ def test_a_block_of_6_x_6_fetches_a_tile_of_8_x_8() -> None:
     pattern = find_pattern("convolution")
     preset = next(preset for preset in pattern.presets if "6 × 6" in preset.title)
     inputs = {"image": np.arange(96, dtype=np.uint8).reshape(8, 12), "maxval": np.array(255)}
-    recording = record_pattern(pattern, pattern.variant(preset.variant), inputs, preset.params, lambda progress: None)
+    recording = record_pattern(
+        Workload(pattern, pattern.variant(preset.variant), inputs, preset.params), lambda progress: None
+    )
     (launch,) = recording.launches
     assert (launch.trace.grid, launch.trace.block) == ((2, 2, 1), (6, 6, 1))
     shared = [array for array in launch.trace.arrays if array.space == "shared"]

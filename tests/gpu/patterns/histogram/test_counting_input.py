@@ -14,13 +14,14 @@ from gpu.engines.base import Argument, Engine, Extent, Kernel
 from gpu.engines.null import NullEngine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 
 PATTERN = find_pattern("histogram")
 CORRECT = [variant.name for variant in PATTERN.variants if not variant.deliberate_error]
 
 
 def run(engine: Engine, variant: str, inputs: dict[str, Any] | None = None, **params: Any) -> Outcome:
-    return run_pattern(engine, PATTERN, PATTERN.variant(variant), inputs or {}, params, lambda progress: None)
+    return run_pattern(engine, Workload(PATTERN, PATTERN.variant(variant), inputs or {}, params), lambda progress: None)
 
 
 def letters_of(text: str, letters: int) -> list[int]:

@@ -15,6 +15,7 @@ from gpu.files.images import DEFAULT_SAMPLE, read_image
 from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern, run_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.counting.contention import Contention
 from gpu.stepping.binned_elements import match_binned_elements
 from gpu.stepping.moment.array_accesses import find_array_accesses
@@ -25,13 +26,15 @@ SECTIONS, INTERLEAVED, PHRASE, LONG, RUNS, NO_RUNS = PATTERN.presets
 
 def counts(preset: Preset, variant: str) -> list[int]:
     with closing(SimulatorEngine("lockstep")) as engine:
-        outcome = run_pattern(engine, PATTERN, PATTERN.variant(variant), {}, preset.params, lambda progress: None)
+        outcome = run_pattern(
+            engine, Workload(PATTERN, PATTERN.variant(variant), {}, preset.params), lambda progress: None
+        )
     assert outcome.report.verified
     return outcome.outputs["counts"][0].tolist()
 
 
 def record_preset(preset: Preset) -> Recording:
-    return record_pattern(PATTERN, PATTERN.variant(preset.variant), {}, preset.params, lambda progress: None)
+    return record_pattern(Workload(PATTERN, PATTERN.variant(preset.variant), {}, preset.params), lambda progress: None)
 
 
 def list_reads(preset: Preset) -> list[tuple[list[int], list[int]]]:
@@ -110,7 +113,7 @@ def test_each_letter_is_counted_once_and_where_it_belongs(preset: Preset, varian
     params = PATTERN.check(preset.params)
     shown = PATTERN.describe_text(params)
     assert shown is not None
-    recording = record_pattern(PATTERN, PATTERN.variant(variant), {}, preset.params, lambda progress: None)
+    recording = record_pattern(Workload(PATTERN, PATTERN.variant(variant), {}, preset.params), lambda progress: None)
     found = match_binned_elements(recording, shown.characters, shown.bins)
     text = preset.params["text"]
     assert sorted(found[:, 1].tolist()) == list(range(len(text)))

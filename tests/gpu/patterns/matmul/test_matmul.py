@@ -15,6 +15,7 @@ from gpu.patterns import find_pattern
 from gpu.run import verification
 from gpu.run.host_program import run_host_program
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 from tests.gpu.fake_libraries import LibraryEngine
 from tests.gpu.patterns.matmul.tensor_maps import require_tensor_maps
 
@@ -31,7 +32,7 @@ def run(engine: Engine, variant: str, inputs: dict[str, Array] | None = None, **
     chosen = PATTERN.variant(variant)
     if chosen.warpgroups and engine.device.engine == "cuda" and engine.device.no_warpgroups:
         pytest.skip(engine.device.no_warpgroups)
-    return run_pattern(engine, PATTERN, chosen, inputs or {}, params, lambda progress: None)
+    return run_pattern(engine, Workload(PATTERN, chosen, inputs or {}, params), lambda progress: None)
 
 
 def random_matrices(m: int, n: int, k: int, seed: int = 5) -> dict[str, Array]:

@@ -16,6 +16,7 @@ from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.verification import compare_results
 from gpu.run.work_count import count_pattern
+from gpu.run.workload import Workload
 from tests.gpu.fake_libraries import LibraryEngine
 from tests.gpu.patterns.matmul.tensor_maps import require_tensor_maps
 
@@ -33,7 +34,7 @@ def run(engine: Engine, variant: str, inputs: dict[str, Array] | None = None, **
     if chosen.warpgroups and engine.device.engine == "cuda":
         require_tensor_maps()
     asked = {"dtype": "float16", **params}
-    return run_pattern(engine, PATTERN, chosen, inputs or {}, asked, lambda progress: None)
+    return run_pattern(engine, Workload(PATTERN, chosen, inputs or {}, asked), lambda progress: None)
 
 
 def random_matrices(m: int, n: int, k: int) -> dict[str, Array]:
@@ -223,7 +224,7 @@ def test_rows_that_are_padded_fill_whole_lines_if_they_are_long(columns: int, pi
 def test_counts_of_tensor_copies() -> None:
     """A tensor copy writes its boxes line by line, and a line of 128 bytes is a wavefront."""
     params = {"n": 33, "m": 20, "k": 77, "dtype": "float16"}
-    counts = count_pattern(PATTERN, PATTERN.variant("warpgroups"), {}, params, lambda progress: None)
+    counts = count_pattern(Workload(PATTERN, PATTERN.variant("warpgroups"), {}, params), lambda progress: None)
     boxes = 2 * (1 + 1)  # steps along k, each with boxes of A and B, of 64 lines at least
     assert counts.shared_requests >= boxes * 64
     assert counts.wavefronts >= counts.shared_requests

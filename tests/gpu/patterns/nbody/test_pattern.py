@@ -19,6 +19,7 @@ from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import BodySimulation
 from gpu.run.kernel_check import check_variant
 from gpu.run.pattern_run import Outcome, record_pattern, run_pattern
+from gpu.run.workload import Workload
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +33,9 @@ CIRCLE = np.array([[0.5, 0, 0, 0, 0.5, 0, 0.5], [-0.5, 0, 0, 0, -0.5, 0, 0.5]], 
 def run(engine: Engine, variant: str, bodies: Array, sources: dict[str, str] | None = None, **params: Any) -> Outcome:
     inputs = {"bodies": bodies}
     return run_pattern(
-        engine, PATTERN, PATTERN.variant(variant), inputs, params, lambda progress: None, sources=sources
+        engine,
+        Workload(PATTERN, PATTERN.variant(variant), inputs, params, sources=sources or {}),
+        lambda progress: None,
     )
 
 
@@ -142,7 +145,7 @@ def test_a_wrong_force_is_not_verified(variant: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_rung_races_or_reads_what_nobody_wrote(variant: str) -> None:
     params = {"preset": "plummer", "bodies": 150, "block": "64", "steps": 1}
-    assert check_variant(PATTERN, PATTERN.variant(variant), {}, params, lambda progress: None)[0] == []
+    assert check_variant(Workload(PATTERN, PATTERN.variant(variant), {}, params), lambda progress: None)[0] == []
 
 
 def test_what_measures_races_with_nothing() -> None:
@@ -158,7 +161,7 @@ def test_what_measures_races_with_nothing() -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_it_can_be_stepped(variant: str) -> None:
     params = PATTERN.step_params
-    made = record_pattern(PATTERN, PATTERN.variant(variant), {}, params, lambda progress: None)
+    made = record_pattern(Workload(PATTERN, PATTERN.variant(variant), {}, params), lambda progress: None)
     assert made.launches
     assert not made.failure
 

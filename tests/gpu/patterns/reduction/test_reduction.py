@@ -16,6 +16,7 @@ from gpu.declaration.arrays import make_values
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 
 Array = np.ndarray[Any, Any]
 
@@ -68,7 +69,9 @@ def wrap_int32(number: int) -> int:
 
 def run_reduction(engine: Engine, variant: str, values: Array, operator: str, block: int = 256) -> Outcome:
     params = {"operator": operator, "dtype": values.dtype.name, "block": block}
-    return run_pattern(engine, PATTERN, PATTERN.variant(variant), {"values": values}, params, lambda progress: None)
+    return run_pattern(
+        engine, Workload(PATTERN, PATTERN.variant(variant), {"values": values}, params), lambda progress: None
+    )
 
 
 def assert_reduction(engine: Engine, variant: str, values: Array, operator: str, block: int = 256) -> None:
@@ -200,11 +203,13 @@ def test_the_cautionary_variant_is_right_where_a_warp_runs_in_lockstep(simulator
 def test_loaded_values_become_the_type_that_is_asked_for(engine: Engine) -> None:
     variant = PATTERN.variant("peak")
     inputs = {"values": np.array([1.0, 2.0, -4.0])}
-    done = run_pattern(engine, PATTERN, variant, inputs, {"dtype": "int32"}, lambda progress: None)
+    done = run_pattern(engine, Workload(PATTERN, variant, inputs, {"dtype": "int32"}), lambda progress: None)
     assert done.outputs["result"].dtype == np.int32
     assert done.outputs["result"].tolist() == [-1]
     with pytest.raises(InputError, match=r"Element 0 of the input, 0\.5, is not whole"):
-        run_pattern(engine, PATTERN, variant, {"values": np.array([0.5])}, {"dtype": "int32"}, lambda progress: None)
+        run_pattern(
+            engine, Workload(PATTERN, variant, {"values": np.array([0.5])}, {"dtype": "int32"}), lambda progress: None
+        )
 
 
 def test_a_product_past_the_largest_float_is_not_called_right(engine: Engine) -> None:

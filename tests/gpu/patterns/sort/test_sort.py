@@ -23,6 +23,7 @@ from gpu.patterns import find_pattern
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_keys
 from gpu.run.frames import Frames
 from gpu.run.pattern_run import Outcome, run_pattern
+from gpu.run.workload import Workload
 from tests.gpu.fake_libraries import LibraryEngine
 
 Array = np.ndarray[Any, Any]
@@ -39,9 +40,8 @@ SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 3.4e38, -
 
 def run(engine: Engine, variant: str, keys: Array, sources: dict[str, str] | None = None, **params: Any) -> Outcome:
     chosen = {"input": "file", "dtype": keys.dtype.name, "block": 32, **params}
-    return run_pattern(
-        engine, SORT, SORT.variant(variant), {"values": keys}, chosen, lambda progress: None, sources=sources
-    )
+    workload = Workload(SORT, SORT.variant(variant), {"values": keys}, chosen, sources or {})
+    return run_pattern(engine, workload, lambda progress: None)
 
 
 def keys_of(dtype: str, n: int) -> Array:
@@ -387,7 +387,7 @@ def test_pictures_are_taken_between_launches(variant: str) -> None:
     keys = keys_of("uint32", n := 150 if SORT.variant(variant).is_single_thread else 700)
     params = {"input": "file", "dtype": "uint32", "block": 32}
     outcome = run_pattern(
-        ENGINE, SORT, SORT.variant(variant), {"values": keys}, params, lambda progress: None, frames=Frames()
+        ENGINE, Workload(SORT, SORT.variant(variant), {"values": keys}, params), lambda progress: None, frames=Frames()
     )
     frames = outcome.presented_arrays["frames"]
     captions = bytes(outcome.presented_arrays["captions"]).decode().split("\n")

@@ -8,6 +8,7 @@ import pytest
 from gpu.base.paths import KERNELS
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
@@ -28,10 +29,7 @@ def test_the_ladders(pattern: str, variant: str, shape: tuple[int, ...]) -> None
     params = {"size": 5} if pattern == "convolution" else {}
     run_pattern(
         WatchedEngine(checker, *others),
-        declared,
-        chosen,
-        inputs,
-        params,
+        Workload(declared, chosen, inputs, params),
         lambda progress: None,
         with_reference=False,
     )
@@ -58,7 +56,9 @@ def test_scans_and_compactions(pattern: str, variant: str, params: dict[str, str
         checker, *others = create_checkers({"out"})
         given = {"n": n, "block": block, **params}
         run_pattern(
-            WatchedEngine(checker, *others), declared, declared.variant(variant), {}, given, lambda progress: None
+            WatchedEngine(checker, *others),
+            Workload(declared, declared.variant(variant), {}, given),
+            lambda progress: None,
         )
         assert not any(each.findings for each in (checker, *others))
 
@@ -71,7 +71,9 @@ def test_the_sorts(variant: str, result: str) -> None:
         checker, *others = create_checkers({"keys_out", "places_out"})
         given = {"n": n, "block": block, "result": result, "input": "few"}
         run_pattern(
-            WatchedEngine(checker, *others), declared, declared.variant(variant), {}, given, lambda progress: None
+            WatchedEngine(checker, *others),
+            Workload(declared, declared.variant(variant), {}, given),
+            lambda progress: None,
         )
         assert not any(each.findings for each in (checker, *others))
 
@@ -95,7 +97,11 @@ def test_the_sorts(variant: str, result: str) -> None:
 def test_matrices(pattern: str, variant: str, params: dict[str, int | str]) -> None:
     declared = find_pattern(pattern)
     checker, *others = create_checkers({"c", "out"})
-    run_pattern(WatchedEngine(checker, *others), declared, declared.variant(variant), {}, params, lambda progress: None)
+    run_pattern(
+        WatchedEngine(checker, *others),
+        Workload(declared, declared.variant(variant), {}, params),
+        lambda progress: None,
+    )
     assert not any(each.findings for each in (checker, *others))
 
 
@@ -111,7 +117,7 @@ def test_the_reductions(variant: str, n: int, block: int) -> None:
     for operator, dtype in (("sum", "int32"), ("min", "float32")):
         checker, *others = create_checkers({"partial"})
         params = {"n": n, "block": block, "operator": operator, "dtype": dtype}
-        run_pattern(WatchedEngine(checker, *others), declared, chosen, {}, params, lambda progress: None)
+        run_pattern(WatchedEngine(checker, *others), Workload(declared, chosen, {}, params), lambda progress: None)
         assert not any(other.findings for other in others)
         if not chosen.deliberate_error:
             assert checker.findings == []
@@ -123,10 +129,7 @@ def test_the_last_warp_that_trusts_in_lockstep(block: int) -> None:
     checker = RaceChecker()
     run_pattern(
         WatchedEngine(checker),
-        declared,
-        declared.variant("volatile"),
-        {},
-        {"n": 600, "block": block},
+        Workload(declared, declared.variant("volatile"), {}, {"n": 600, "block": block}),
         lambda progress: None,
     )
     lines = (KERNELS / "reduction.cu").read_text().splitlines()

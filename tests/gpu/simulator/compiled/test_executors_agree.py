@@ -21,6 +21,7 @@ from gpu.declaration.pattern import Choice
 from gpu.declaration.presentation import ArrayPresentation, BodiesPresentation, MatrixPresentation
 from gpu.patterns import all_patterns
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.compiled import native_code
 from gpu.simulator.compiled.block import masks
 from gpu.simulator.compiled.kernel import compile_kernel
@@ -99,7 +100,7 @@ def test_every_rung_is_compiled_and_right(engine, pattern, variant, choice, bloc
         if variant.obstacle(made_of, pattern.check(chosen)):
             assert variant.is_single_thread
             continue  # more than one thread is asked to do
-        outcome = run_pattern(engine, pattern, variant, made_of, chosen, print)
+        outcome = run_pattern(engine, Workload(pattern, variant, made_of, chosen), print)
         assert (outcome.report.executor, outcome.report.fallback) == ("compiled", "")
         assert outcome.report.verified
 
@@ -730,7 +731,7 @@ def test_a_launch_says_that_it_compiles_and_only_when_it_does(tmp_path, monkeypa
     for _ in range(2):  # the second time another engine, as in another process, finds it in the cache
         told.append([])
         inputs = pattern.prepare_inputs({"image": image, "maxval": np.array(255)}, pattern.check({}), 1)
-        run_pattern(engines.create_engine("simulator"), pattern, variant, inputs, {}, told[-1].append)
+        run_pattern(engines.create_engine("simulator"), Workload(pattern, variant, inputs, {}), told[-1].append)
     compiling = [[each.message for each in one if each.message.startswith("compiling")] for one in told]
     assert compiling == [["compiling histogram_privatized for this processor"], []]
 

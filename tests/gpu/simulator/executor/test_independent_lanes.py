@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gpu.base.errors import LaunchError
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.stepping.moment.lanes import LaneState, LaneStates
@@ -181,8 +182,10 @@ def test_a_trace_says_what_each_lane_did(seed: int) -> None:
     params = {"input": "ramp", "n": 16, "operator": "sum", "dtype": "int32", "block": "8"}
     pattern = find_pattern("reduction")
     for variant in ("shuffle", "last-warp", "volatile"):
-        made = record_pattern(pattern, pattern.variant(variant), {}, params, lambda _: None, schedule=f"lanes:{seed}")
-        together = record_pattern(pattern, pattern.variant(variant), {}, params, lambda _: None)
+        made = record_pattern(
+            Workload(pattern, pattern.variant(variant), {}, params), lambda _: None, schedule=f"lanes:{seed}"
+        )
+        together = record_pattern(Workload(pattern, pattern.variant(variant), {}, params), lambda _: None)
         for launch, other in zip(made.launches, together.launches, strict=True):
             trace = launch.trace
             check_states(trace)
@@ -211,7 +214,7 @@ def test_the_preset_keeps_its_promise() -> None:
     sums = {}
     for schedule in ("round-robin", "shuffle:1", "lanes:1", "lanes:2", "cached:0", "cached:1"):
         made = record_pattern(
-            pattern, pattern.variant("volatile"), {}, preset.params, lambda _: None, schedule=schedule
+            Workload(pattern, pattern.variant("volatile"), {}, preset.params), lambda _: None, schedule=schedule
         )
         trace = made.launches[-1].trace
         sums[schedule] = int(trace.array("partial", len(trace.events))[0])

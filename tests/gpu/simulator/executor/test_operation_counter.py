@@ -8,6 +8,7 @@ import pytest
 from gpu.base.paths import KERNELS
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.watched_launch import WatchedEngine, launch_watched
@@ -104,7 +105,7 @@ def test_recursion() -> None:
 def test_reductions_in_place_do_n_minus_1(variant: str, n: int, block: int) -> None:
     pattern, counters = find_pattern("reduction"), Counters()
     params = pattern.check({"n": n, "block": block})
-    run_pattern(WatchedEngine(counters), pattern, pattern.variant(variant), {}, params, lambda progress: None)
+    run_pattern(WatchedEngine(counters), Workload(pattern, pattern.variant(variant), {}, params), lambda progress: None)
     assert counters.total().get("operations", 0) == n - 1
 
 
@@ -112,7 +113,7 @@ def test_reductions_in_place_do_n_minus_1(variant: str, n: int, block: int) -> N
 def test_networks_compare_as_often_as_is_known(variant: str, operations: int) -> None:
     pattern, counters = find_pattern("sort"), Counters()
     params = pattern.check({"n": 16, "block": "8"})
-    run_pattern(WatchedEngine(counters), pattern, pattern.variant(variant), {}, params, lambda progress: None)
+    run_pattern(WatchedEngine(counters), Workload(pattern, pattern.variant(variant), {}, params), lambda progress: None)
     assert counters.total()["operations"] == operations
 
 

@@ -15,6 +15,7 @@ from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.patterns import all_patterns, find_pattern
 from gpu.recording.trace import Trace
 from gpu.run.pattern_run import run_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.schedule import LateChooser
@@ -214,7 +215,7 @@ def check_ladder(
 
     def outputs(engine: SimulatorEngine) -> Any:
         return run_pattern(
-            engine, declared, chosen, inputs, params, lambda progress: None, with_reference=False
+            engine, Workload(declared, chosen, inputs, params), lambda progress: None, with_reference=False
         ).outputs
 
     rights = outputs(in_turn)

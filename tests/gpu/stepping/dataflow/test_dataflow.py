@@ -9,6 +9,7 @@ import pytest
 
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.dataflow.dataflow import Dataflow
 from gpu.stepping.tally import Tally
 from tests.gpu.stepping.dataflow.flow_checks import check_flow, computed_columns, edges_by_column, source_columns
@@ -177,7 +178,7 @@ def test_a_sorting_network_shows_every_comparator_whether_or_not_it_exchanges(gi
     pattern = find_pattern("sort")
     params = pattern.check({**pattern.step_params, "input": "random"})
     inputs = {"values": given.astype(params["dtype"])}
-    recording = record_pattern(pattern, pattern.variant("bitonic"), inputs, params, lambda progress: None)
+    recording = record_pattern(Workload(pattern, pattern.variant("bitonic"), inputs, params), lambda progress: None)
     flow = check_flow(Dataflow(recording))
     stages = [
         (stride if stride < half else 2 * half - 1)

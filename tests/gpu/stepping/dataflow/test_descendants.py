@@ -7,13 +7,14 @@ import pytest
 
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.dataflow.dataflow import Dataflow
 
 
 def record_dataflow(pattern: str, variant: str, **params) -> Dataflow:
     found = find_pattern(pattern)
     values = {**found.step_params, **params}
-    return Dataflow(record_pattern(found, found.variant(variant), {}, values, lambda progress: None))
+    return Dataflow(record_pattern(Workload(found, found.variant(variant), {}, values), lambda progress: None))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.stepping.moment.warp_variables import WarpVariable, find_warp_variables
 from tests.gpu.stepping.recordings import record_launch
 
@@ -25,7 +26,7 @@ def variables_by_name(recording: Recording, moment: int, block: int = 0, warp: i
 def test_the_votes_and_ranks_of_a_radix_sort_bit_by_bit() -> None:
     sort = find_pattern("sort")
     example = sort.presets[0]
-    recording = record_pattern(sort, sort.variant(example.variant), {}, example.params, lambda progress: None)
+    recording = record_pattern(Workload(sort, sort.variant(example.variant), {}, example.params), lambda progress: None)
     events = recording.launches[0].trace.events
     text = recording.text(events[0].position.file).split("\n")
     ranks = moments_after_line(recording, 1 + next(k for k, line in enumerate(text) if "int rank = one ?" in line))

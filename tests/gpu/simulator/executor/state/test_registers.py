@@ -13,6 +13,7 @@ from gpu.patterns import find_pattern
 from gpu.recording.trace import Trace
 from gpu.recording.types import TraceAccess
 from gpu.run.pattern_run import record_pattern
+from gpu.run.workload import Workload
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import build
@@ -137,7 +138,9 @@ def test_the_old_last_warp_is_wrong_without_volatile() -> None:
     for schedule in ("round-robin", ALL_KEPT):
         sources = {"reduction.cu": text}
         made = record_pattern(
-            pattern, pattern.variant("volatile"), {}, params, lambda _: None, sources=sources, schedule=schedule
+            Workload(pattern, pattern.variant("volatile"), {}, params, sources=sources),
+            lambda _: None,
+            schedule=schedule,
         )
         trace = made.launches[-1].trace
         check_states(trace)
