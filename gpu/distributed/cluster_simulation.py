@@ -24,6 +24,7 @@ from gpu.patterns.nbody.presets import distance_quarters
 from gpu.patterns.nbody.simulation import conserved_quantities, palette_speed, total_energy
 from gpu.run.handlers.bodies import build_initial_inputs, check_advance_request
 from gpu.run.host_program import ProgressCallback
+from gpu.run.workload import Workload
 
 _MAX_TASKS_SINCE_DIVISION = 2**12
 """Number of tasks after which bodies are gathered and divided again.
@@ -70,7 +71,7 @@ class ClusterSimulation:
         self._color_origins: list[FutureResult] = []
         self._last_squared_softening: np.float32 | None = None
         self._tasks_since_division = 0
-        self._tasks = RunTasks(cluster, PATTERN.name, variant.name, params, {}, (), {})
+        self._tasks = RunTasks(cluster, Workload(PATTERN, variant, {}, params), (), {})
 
     def close(self) -> None:
         """Release all results on the workers."""

@@ -75,17 +75,12 @@ def run_distributed(
         separate_chunks = {
             name: _divide_separately(name, inputs[name], len(cut), here) for name in program.separately_divided_inputs
         }
-        tasks = RunTasks(cluster, pattern.name, variant.name, params, workload.sources, cut, separate_chunks)
-        try:
+        with closing(RunTasks(cluster, workload, cut, separate_chunks)) as tasks:
             begun = time.perf_counter()
-            planned = program.plan(tasks)
-            selected = {
-                name: planned[name] for name in planned if name in extra_outputs or name not in program.on_demand
-            }
-            outputs = _gather_outputs(tasks, selected, report_progress)
+            omitted = set(program.on_demand) - set(extra_outputs)
+            planned = {name: parts for name, parts in program.plan(tasks).items() if name not in omitted}
+            outputs = _gather_outputs(tasks, planned, report_progress)
             wall_s = time.perf_counter() - begun
-        finally:
-            tasks.close()
     done = build_distributed_run(cluster, workers, tasks, wall_s, outputs)
     report_progress(Progress(None, "comparing with the reference result"))
     device = cluster.workers[0].device

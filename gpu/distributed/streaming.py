@@ -107,7 +107,7 @@ def run_streamed(
     as_read: Sequence[Chunk | ChunkInParts] = cut
     if streaming.plan is None:
         as_read = read_chunks_in_parts(cut, streamed_input, together, find_write_granularity(target))
-    tasks = RunTasks(cluster, pattern.name, variant.name, params, workload.sources, as_read, {}, check_input=True)
+    tasks = RunTasks(cluster, workload, as_read, {}, check_input=True)
     begun = time.perf_counter()
     try:
         with (

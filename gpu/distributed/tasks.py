@@ -26,6 +26,7 @@ from gpu.distributed.data.chunks import Chunk, ChunkInParts
 from gpu.engines.base import Array
 from gpu.messages.runs.distributed_run import LostWorker, TaskDependency, TaskRecord
 from gpu.run.host_program import ProgressCallback
+from gpu.run.workload import Workload
 
 _POLL_S = 0.2
 _NO_WORKER_S = 30.0
@@ -203,10 +204,8 @@ class RunTasks:
     Parameters
     ----------
     cluster : Cluster
-    pattern, variant : str
-    params : mapping
-    sources : mapping of str to str
-        Text of edited kernel files, by file name.
+    workload : Workload
+        With all parameters; its inputs are in the chunks.
     chunks : sequence of Chunk or ChunkInParts
     separate_chunks : mapping of str to sequence of Chunk
         Chunks of inputs that are divided independently of the main input.
@@ -222,10 +221,7 @@ class RunTasks:
     def __init__(
         self,
         cluster: Cluster,
-        pattern: str,
-        variant: str,
-        params: Mapping[str, Any],
-        sources: Mapping[str, str],
+        workload: Workload,
         chunks: Sequence[Chunk | ChunkInParts],
         separate_chunks: Mapping[str, Sequence[Chunk]],
         check_input: bool = False,
@@ -240,11 +236,11 @@ class RunTasks:
         self._awaited_tasks: set[str] = set()
         self.task_count = 0
         self._name_count = 0
-        self.pattern = pattern
-        self.variant = variant
-        self.params = dict(params)
+        self.pattern = workload.pattern.name
+        self.variant = workload.variant.name
+        self.params = dict(workload.params)
         self._check_input = check_input
-        self._call_arguments = (pattern, variant, self.params, dict(sources))
+        self._call_arguments = (self.pattern, self.variant, self.params, dict(workload.sources))
         self.chunks = tuple(self._wrap_chunk(chunk) for chunk in chunks)
         self.separate_chunks = {
             name: tuple(map(self._wrap_chunk, separate_chunk)) for name, separate_chunk in separate_chunks.items()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu.base.errors import InputError, LockstepError
 from gpu.bench.pages import document
-from gpu.distributed.cluster.dask_cluster import open_cluster
+from gpu.distributed.cluster.dask_cluster import Cluster, open_cluster
 from gpu.distributed.cluster.settings import ClusterSettings
 from gpu.distributed.distributed_run import count_devices, describe_devices
 from gpu.distributed.task_layout import format_short_bytes
@@ -43,6 +44,16 @@ The benchmark writes an image to a disk, asks the system to drop it from its cac
 is the rate at which all workers together read the image and do nothing else. *Copy only* reads and writes the same
 chunks without a filter, on the same disk; this is an upper bound for the convolution. A write is complete when the data
 is on the disk."""
+
+
+@dataclass
+class _Results:
+    """The results of all benchmarks, and the messages of those that failed."""
+
+    rows: list[ClusterRow] = field(default_factory=list)
+    overhead_rows: list[OverheadRow] = field(default_factory=list)
+    disk_rows: list[DiskRow] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
 
 
 def run(
@@ -90,48 +101,43 @@ def run(
         name = describe_devices(cluster) + (", simulated: their times are not a GPU's" if simulated else "")
         print(f"{name}. {startup}", flush=True)
         chosen_sizes = {**(SIMULATOR_SIZES if simulated else GPU_SIZES), **sizes}
-        rows: list[ClusterRow] = []
-        overhead_rows: list[OverheadRow] = []
-        disk_rows: list[DiskRow] = []
-        failed: list[str] = []
-
-        def fail(case: ClusterCase, error: LockstepError) -> None:
-            failed.append(f"{case.work}: {error.message}")
-            print(failed[-1], flush=True)
-
-        cases = [CASES[each](chosen_sizes[each]) for each in CASES if chosen_sizes[each]]
-        for row in measure.measure(cluster, cases, min(repetitions, _MAX_REPETITIONS), fail):
-            rows.append(row)
-            print(" | ".join(_cells(row, rows)), flush=True)
-        if chosen_sizes[OVERHEAD]:
-            kind = cluster.workers[0].device.engine
-            works = overhead.make_overhead_works(chosen_sizes[OVERHEAD])
-            for overhead_row in overhead.measure(cluster, works, min(repetitions, _MAX_REPETITIONS), kind):
-                overhead_rows.append(overhead_row)
-                print(" | ".join(_overhead_cells(overhead_row)), flush=True)
-        if chosen_sizes[DISK]:
-            for disk_row in disk.measure(cluster, chosen_sizes[DISK], folder):
-                disk_rows.append(disk_row)
-                print(" | ".join(_disk_cells(disk_row, disk_rows)), flush=True)
+        results = _measure(cluster, chosen_sizes, min(repetitions, _MAX_REPETITIONS), folder)
     if not simulated:
         # A section is replaced as a whole, so it is kept if none of its benchmarks ran.
-        if rows or overhead_rows or failed:
-            sections = _page_sections(rows, overhead_rows, startup, failed)
-            document.write_section(page, "Several devices", name, "\n\n".join(sections))
-        if disk_rows:
-            document.write_section(page, "Streamed from a disk", name, _disk_page(disk_rows))
-    verdicts = (
-        [row.correct for row in rows] + [row.correct for row in overhead_rows] + [row.correct for row in disk_rows]
-    )
-    return 0 if all(verdicts) and not failed else 1
+        if results.rows or results.overhead_rows or results.failed:
+            document.write_section(page, "Several devices", name, "\n\n".join(_page_sections(results, startup)))
+        if results.disk_rows:
+            document.write_section(page, "Streamed from a disk", name, _disk_page(results.disk_rows))
+    all_rows = (*results.rows, *results.overhead_rows, *results.disk_rows)
+    return 0 if all(row.correct for row in all_rows) and not results.failed else 1
 
 
-def _page_sections(
-    rows: Sequence[ClusterRow],
-    overhead_rows: Sequence[OverheadRow],
-    startup: str,
-    failed: Sequence[str],
-) -> Iterator[str]:
+def _measure(cluster: Cluster, sizes: Mapping[str, int], repetitions: int, folder: Path) -> _Results:
+    """Run the benchmarks of nonzero size, and print the results as they come."""
+    results = _Results()
+
+    def fail(case: ClusterCase, error: LockstepError) -> None:
+        results.failed.append(f"{case.work}: {error.message}")
+        print(results.failed[-1], flush=True)
+
+    cases = [CASES[each](sizes[each]) for each in CASES if sizes[each]]
+    for row in measure.measure(cluster, cases, repetitions, fail):
+        results.rows.append(row)
+        print(" | ".join(_cells(row, results.rows)), flush=True)
+    if sizes[OVERHEAD]:
+        works = overhead.make_overhead_works(sizes[OVERHEAD])
+        for overhead_row in overhead.measure(cluster, works, repetitions, cluster.workers[0].device.engine):
+            results.overhead_rows.append(overhead_row)
+            print(" | ".join(_overhead_cells(overhead_row)), flush=True)
+    if sizes[DISK]:
+        for disk_row in disk.measure(cluster, sizes[DISK], folder):
+            results.disk_rows.append(disk_row)
+            print(" | ".join(_disk_cells(disk_row, results.disk_rows)), flush=True)
+    return results
+
+
+def _page_sections(results: _Results, startup: str) -> Iterator[str]:
+    rows, overhead_rows, failed = results.rows, results.overhead_rows, results.failed
     if rows:
         yield _METHOD
         head = ("work", "devices", "ms by the clock", "speedup", "ms on the devices", "speedup", "its steps, ms")
@@ -141,15 +147,8 @@ def _page_sections(
         yield "\n".join(f"- {each}" for each in failed)
     if overhead_rows:
         yield _OVERHEAD_DESCRIPTION + startup
-        head = (
-            "work",
-            "without Dask, s",
-            "one worker, s",
-            "all workers, s",
-            "overhead on one, s",
-            "overhead on all, s",
-            "",
-        )
+        seconds = ("without Dask, s", "one worker, s", "all workers, s", "overhead on one, s", "overhead on all, s")
+        head = ("work", *seconds, "")
         yield _format_table(head, [_overhead_cells(row) for row in overhead_rows])
 
 

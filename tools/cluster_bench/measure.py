@@ -25,6 +25,7 @@ from gpu.distributed.tasks import NamedResult, RunTasks, find_home
 from gpu.engines.base import Array, Engine
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.patterns import find_pattern
+from gpu.run.workload import Workload
 from tools.cluster_bench.cases import WINDOW, CaseResult, ClusterCase, GeneratedInput, are_results_equal
 from tools.cluster_bench.resident_engine import (
     BlankSource,
@@ -262,7 +263,9 @@ class _PreparedCase:
             _set_min_resident_bytes,
             self._smallest // 2 if case.divided_inputs and case.resident_outputs else 2**62,
         )
-        tasks = RunTasks(cluster, case.pattern, case.variant, self._params, {}, self._chunks, self._second_inputs)
+        pattern = find_pattern(case.pattern)
+        workload = Workload(pattern, pattern.variant(case.variant), {}, self._params)
+        tasks = RunTasks(cluster, workload, self._chunks, self._second_inputs)
         try:
             start = time.perf_counter()
             plan = self._program.plan(tasks)

@@ -268,27 +268,18 @@ class SimulatedKernel:
         LaunchError
             The launch exceeds the limits of a GPU, or the kernel has an error; with its line, thread and block.
         """
-        shared_bytes, on_print = options.get("shared_bytes", 0), options.get("on_print")
-        schedule, blocks = options.get("schedule", ROUND_ROBIN), options.get("blocks")
+        shared_bytes, blocks = options.get("shared_bytes", 0), options.get("blocks")
         self.check_launch(grid, block, shared_bytes)
         launch = _GridLaunch(grid, block, self._bind_arguments(arguments), shared_bytes)
-        kernels = {id(self._function): self}
-        observer = Observers(observers) if observers else None
-        # The values of a recording are those of its last step, so a recorded launch ends at its first fault.
-        goes_on = observer is not None and observer.outlives_faults and self._compiler.values is PLAIN
-        faults = LaunchFaults(observer) if observer is not None and goes_on else None
-        tree = HostLaunch(
-            lambda child, depth: self._run_child(child, depth, tree, kernels),
-            lambda batch: _print_batch(batch, on_print),
-            observer,
-            options.get("max_rounds"),
-            create_order(schedule),
-            options.get("max_seconds"),
-            faults,
-        )
+        tree = self._create_tree(observers, options)
+        faults = tree.faults
         try:
             with np.errstate(all="ignore"):
-                if trial_observer is not None and schedule == ROUND_ROBIN and blocks is None:
+                if (
+                    trial_observer is not None
+                    and options.get("schedule", ROUND_ROBIN) == ROUND_ROBIN
+                    and blocks is None
+                ):
                     self._run_trials(launch, trial_observer)
                 self._run(launch, tree, on_progress, blocks)
             if faults is not None and faults.first is not None:
@@ -304,7 +295,24 @@ class SimulatedKernel:
             ) from None
         finally:
             if complaint := tree.print_buffer.overflow_message:
-                _write_text("", complaint, on_print)
+                _write_text("", complaint, options.get("on_print"))
+
+    def _create_tree(self, observers: Sequence[Observer], options: LaunchOptions) -> HostLaunch:
+        """Return the state of a launch by the host, which its child launches share."""
+        kernels, on_print = {id(self._function): self}, options.get("on_print")
+        observer = Observers(observers) if observers else None
+        # The values of a recording are those of its last step, so a recorded launch ends at its first fault.
+        goes_on = observer is not None and observer.outlives_faults and self._compiler.values is PLAIN
+        tree = HostLaunch(
+            lambda child, depth: self._run_child(child, depth, tree, kernels),
+            lambda batch: _print_batch(batch, on_print),
+            observer,
+            options.get("max_rounds"),
+            create_order(options.get("schedule", ROUND_ROBIN)),
+            options.get("max_seconds"),
+            LaunchFaults(observer) if observer is not None and goes_on else None,
+        )
+        return tree
 
     def _run_child(self, child: ChildLaunch, depth: int, tree: HostLaunch, kernels: dict[int, SimulatedKernel]) -> None:
         """Run a child launch; `kernels` has the kernels of the tree by the identity of their functions."""
