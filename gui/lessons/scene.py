@@ -159,9 +159,6 @@ class LessonStepTab(StepTab):
         self._show_moment(self.player.moment)
         self.scene_shown.emit()
 
-    def _show_first_finding(self, models: RecordingModels) -> None:
-        """Do nothing: a scene begins at its own moment."""
-
     def _follow_faulty_thread(self, models: RecordingModels) -> None:
         """Follow the thread of a finding at the scene's moment, such as the failure of a submission."""
         at_moment = (found for found in models.findings if found.moment + 1 == self.player.moment)
