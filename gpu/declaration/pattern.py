@@ -61,6 +61,8 @@ class Parameter:
         The name in `params`; the command line's option is `--name`.
     label, help, unit : str
         Texts for a form: a short label, a sentence, the unit.
+    default : value of the parameter
+        The value unless another is given.
     only_if : tuple of (str, tuple of str) or None
         The name of a Choice and the options for which this parameter applies; None for always.
     role : Role or None
@@ -69,6 +71,7 @@ class Parameter:
 
     name: str
     label: str
+    default: Any
     help: str = ""
     unit: str = ""
     only_if: tuple[str, tuple[str, ...]] | None = None
@@ -77,7 +80,8 @@ class Parameter:
     @property
     def initial(self) -> Value:
         """The initial value in a form."""
-        raise NotImplementedError
+        value: Value = self.default
+        return value
 
     def initial_for(self, params: Params) -> Value:
         """Return the default value, given other parameters' values."""
@@ -99,10 +103,6 @@ class Choice(Parameter):
     options: tuple[str, ...]
     default: str
     titles: tuple[str, ...] = ()
-
-    @property
-    def initial(self) -> str:
-        return self.default
 
     def check(self, value: Any) -> str:
         if str(value) not in self.options:
@@ -135,10 +135,6 @@ class Integer(Parameter):
     defaults_by_option: tuple[tuple[str, int], ...] = ()
     on_gpu: SizeRule | None = None
 
-    @property
-    def initial(self) -> int:
-        return self.default
-
     def initial_for(self, params: Params) -> int:
         option = params.get(self.only_if[0]) if self.only_if is not None else None
         return dict(self.defaults_by_option).get(str(option), self.default)
@@ -165,10 +161,6 @@ class Real(Parameter):
     default: float
     minimum: float
     maximum: float
-
-    @property
-    def initial(self) -> float:
-        return self.default
 
     def check(self, value: Any) -> float:
         try:

@@ -21,10 +21,6 @@ class Text(Parameter):
     default: str
     maximum: int
 
-    @property
-    def initial(self) -> str:
-        return self.default
-
     def check(self, value: Any) -> str:
         text = str(value)
         if len(text) > self.maximum:
@@ -38,10 +34,6 @@ class BinEdges(Parameter):
 
     default: tuple[float, ...]
     maximum: int
-
-    @property
-    def initial(self) -> tuple[float, ...]:
-        return self.default
 
     def check(self, value: Any) -> tuple[float, ...]:
         parts: Iterable[Any] = value.replace(",", " ").split() if isinstance(value, str) else value
@@ -60,10 +52,6 @@ class Numbers(Parameter):
 
     default: str
     maximum: int
-
-    @property
-    def initial(self) -> str:
-        return self.default
 
     def check(self, value: Any) -> str:
         parts = str(value).replace(",", " ").split()

@@ -130,8 +130,8 @@ class IntegerField(ParameterField):
         self.slider.setRange(0, _SLIDER_STEPS if self._is_logarithmic else steps)
         self.slider.setMinimumWidth(look().px(56))
         self._lay_out(self.box, self.slider)
-        self.box.setValue(parameter.initial)
-        self.slider.setValue(self._to_slider_position(parameter.initial))
+        self.box.setValue(parameter.default)
+        self.slider.setValue(self._to_slider_position(parameter.default))
         self.box.valueChanged.connect(self._on_box_changed)
         self.slider.valueChanged.connect(self._on_slider_changed)
 
