@@ -217,20 +217,16 @@ class SimulatedModule:
             If an error of the kernel ends the launch, the steps before it; `Trace.failure` and the last of
             `Trace.findings` describe the error.
         """
-        kernel = self.kernel(name, cluster)
         recorder = Recorder(max_lane_events)
+        kernel = self.kernel(name, cluster).with_compiler(LockstepCompiler(TracedValues(recorder)))
         checkers = create_checkers(uninitialized, self._heaps) if checked else ()
         finding_events = FindingEvents(recorder, checkers)
+        if checked:
+            observers = (*checkers, finding_events, *observers)
         message = ""
         failure: tuple[TraceFinding, ...] = ()
         try:
-            kernel.with_compiler(LockstepCompiler(TracedValues(recorder))).launch(
-                grid,
-                block,
-                arguments,
-                observers=(recorder, *checkers, finding_events, *observers) if checked else (recorder, *observers),
-                **options,
-            )
+            kernel.launch(grid, block, arguments, observers=(recorder, *observers), **options)
         except LaunchError as error:
             if not error.kind:
                 raise
@@ -239,9 +235,8 @@ class SimulatedModule:
         source, file, defines = self._source
         macros = {key: str(value) for key, value in defines.items()}
         schedule, findings = str(options.get("schedule", ROUND_ROBIN)), (*finding_events.findings, *failure)
-        return Trace(
-            gather_trace_data(recorder, LaunchRecord(name, source, str(file), macros, schedule, message, findings))
-        )
+        record = LaunchRecord(name, source, str(file), macros, schedule, message, findings)
+        return Trace(gather_trace_data(recorder, record))
 
     def iterate_warnings(self, name: str) -> Iterator[Diagnosis]:
         """Yield clang's warnings about a kernel and the functions it calls."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.base.errors import SourcePosition
+from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor.schedule import ExecutionOrder
@@ -74,6 +74,11 @@ class HostLaunch:
         self.print_buffer = PrintBuffer()
         self.faults = faults
         self.rounds = 0
+
+    @property
+    def first_fault(self) -> LaunchError | None:
+        """The first invalid access of a launch that continues after one."""
+        return self.faults.first if self.faults is not None else None
 
     def attach_batch(self, batch: RunningBatch, depth: int) -> None:
         """Attach a batch to this launch tree: its limits, print buffer and depth."""

@@ -269,25 +269,21 @@ class SimulatedKernel:
             The launch exceeds the limits of a GPU, or the kernel has an error; with its line, thread and block.
         """
         shared_bytes, blocks = options.get("shared_bytes", 0), options.get("blocks")
+        has_trials = options.get("schedule", ROUND_ROBIN) == ROUND_ROBIN and blocks is None
         self.check_launch(grid, block, shared_bytes)
         launch = _GridLaunch(grid, block, self._bind_arguments(arguments), shared_bytes)
         tree = self._create_tree(observers, options)
-        faults = tree.faults
         try:
             with np.errstate(all="ignore"):
-                if (
-                    trial_observer is not None
-                    and options.get("schedule", ROUND_ROBIN) == ROUND_ROBIN
-                    and blocks is None
-                ):
+                if trial_observer is not None and has_trials:
                     self._run_trials(launch, trial_observer)
                 self._run(launch, tree, on_progress, blocks)
-            if faults is not None and faults.first is not None:
-                raise faults.first
+            if tree.first_fault is not None:
+                raise tree.first_fault
         except LaunchError as error:
             self._fairness = 0  # lanes may have starved for another reason than an unfair order
             # What fails after an invalid access may be its consequence.
-            raise (faults and faults.first) or error from None
+            raise tree.first_fault or error from None
         except RecursionError:
             raise LaunchError(
                 f"{self.name}: recursive calls within deeply nested expressions exceed the simulator's stack.",
