@@ -108,7 +108,11 @@ def run(
             document.write_section(page, "Several devices", name, "\n\n".join(_page_sections(results, startup)))
         if results.disk_rows:
             document.write_section(page, "Streamed from a disk", name, _disk_page(results.disk_rows))
-    all_rows = (*results.rows, *results.overhead_rows, *results.disk_rows)
+    all_rows: tuple[ClusterRow | OverheadRow | DiskRow, ...] = (
+        *results.rows,
+        *results.overhead_rows,
+        *results.disk_rows,
+    )
     return 0 if all(row.correct for row in all_rows) and not results.failed else 1
 
 
