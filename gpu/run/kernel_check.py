@@ -142,7 +142,7 @@ def check_variant(workload: Workload, report_progress: ProgressCallback) -> tupl
     if sources and not run.findings and not variant.deliberate_error:
         largest, typical = (_count_elements(pattern, each) for each in limits)
         max_steps = max(_MIN_EDGE_CASE_STEPS, _EDGE_CASE_STEPS * run.steps)
-        others = _run_edge_cases(case, unreached, report_progress, workload.seed, largest, typical, max_steps)
+        others = _run_edge_cases(case, unreached, report_progress, largest, typical, max_steps)
     if not others.wrong_input and not run.aborted:
         others.compare_schedules(case, run, smaller_case, report_progress)
 
@@ -247,7 +247,6 @@ def _run_edge_cases(
     case: KernelCase,
     unreached: _UnreachedEdits,
     report_progress: ProgressCallback,
-    seed: int,
     largest: int,
     typical: int,
     max_steps: int,
@@ -261,7 +260,7 @@ def _run_edge_cases(
     result = _OtherRuns()
     only_here = replace(unreached)
     executing: list[tuple[str, KernelCase]] = []
-    for run in run_edge_cases(case, report_progress, seed, largest, typical, max_steps):
+    for run in run_edge_cases(case, report_progress, largest, typical, max_steps):
         if run.case is None or run.engine is None:
             if run.skipped:
                 result.skipped += 1
@@ -482,7 +481,8 @@ def _build_small_case(workload: Workload, size_limits: SizeLimits) -> KernelCase
     params = limit_params(pattern, pattern.check(workload.params), size_limits)
     if pattern.generates_input(params):
         workload = replace(workload, inputs={})  # a smaller generated input is more typical than a part of a large one
-    return KernelCase(pattern, workload.variant, limit_inputs(workload, params, size_limits), params, workload.sources)
+    inputs = limit_inputs(workload, params, size_limits)
+    return KernelCase(pattern, workload.variant, inputs, params, workload.sources, workload.seed)
 
 
 def _choose_size_limits(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tuple[SizeLimits, SizeLimits]:

@@ -50,7 +50,7 @@ class EdgeCaseRun:
 
 
 def run_edge_cases(
-    case: KernelCase, report_progress: ProgressCallback, seed: int, largest: int, typical: int, max_steps: int
+    case: KernelCase, report_progress: ProgressCallback, largest: int, typical: int, max_steps: int
 ) -> Iterator[EdgeCaseRun]:
     """Run a case's kernel on the edge cases of its pattern, and yield the runs in the order of the edge cases.
 
@@ -62,8 +62,6 @@ def run_edge_cases(
     case : KernelCase
         The edited kernel, with the parameters of the run.
     report_progress : callable
-    seed : int
-        Seed of generated inputs.
     largest, typical : int
         As in EdgeCaseSizes.
     max_steps : int
@@ -73,7 +71,7 @@ def run_edge_cases(
     engine = _create_engine()
     steps = 0
     try:
-        for edge_case in generate_edge_cases(case.pattern, case.params, case.inputs, seed, sizes):
+        for edge_case in generate_edge_cases(case.pattern, case.params, case.inputs, case.seed, sizes):
             if steps + engine.steps > max_steps:
                 yield EdgeCaseRun(edge_case.name, skipped=True)
                 continue

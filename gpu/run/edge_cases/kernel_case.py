@@ -1,15 +1,14 @@
-"""A variant with its kernel sources, input and parameters."""
+"""A workload on which a kernel is checked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gpu.declaration.pattern import Inputs, Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.run import verification
 from gpu.run.host_program import ProgressCallback, run_host_program
+from gpu.run.workload import Workload
 
 if TYPE_CHECKING:
     from gpu.engines.simulator import SimulatorEngine
@@ -23,14 +22,9 @@ TIME_LIMIT_S = 40.0
 
 
 @dataclass(frozen=True)
-class KernelCase:
-    """A variant with its kernel sources, input and parameters, for a device with a number of multiprocessors."""
+class KernelCase(Workload):
+    """A workload with its complete input and parameters, for a device with a number of multiprocessors."""
 
-    pattern: Pattern
-    variant: Variant
-    inputs: Inputs
-    params: Mapping[str, Any]
-    sources: Mapping[str, str]
     multiprocessors: int = MULTIPROCESSOR_COUNTS[0]
 
     @property

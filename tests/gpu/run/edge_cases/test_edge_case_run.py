@@ -68,7 +68,7 @@ def test_unedited_kernels_are_right_in_all_edge_cases(pattern: Pattern, variant:
     sources = {file: kernel_text(file, {}) + "\n"}
     case = KernelCase(pattern, pattern.variant(variant), inputs, params, sources)
     largest = 65 if case.variant.is_single_thread else 1025
-    runs = list(run_edge_cases(case, lambda progress: None, 0, largest, min(257, largest), 10**9))
+    runs = list(run_edge_cases(case, lambda progress: None, largest, min(257, largest), 10**9))
     names = [run.name for run in runs]
     assert len(set(names)) == len(names)
     assert all(run.correct for run in runs)
