@@ -95,8 +95,10 @@ class CheckingEngine(SimulatorEngine):
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
         return self.build_simulated_module(file, defines)
 
-    def find_unreached_lines(self, file: str, lines: Collection[int], kernels: Collection[str]) -> set[int]:
+    def find_unreached_lines(self, file: str, lines: Collection[int], kernels: Collection[str]) -> dict[int, bool]:
         """Return the lines among `lines` that no thread reached in any build of a file.
+
+        Each has whether the preprocessor skips it in all builds.
 
         Parameters
         ----------
@@ -111,7 +113,8 @@ class CheckingEngine(SimulatorEngine):
             for (name, *_), module in self._modules.items()
             if name == file
         ]
-        return set.intersection(*unreached) if unreached else set()
+        in_all = set.intersection(*map(set, unreached)) if unreached else set()
+        return {line: all(each[line] for each in unreached) for line in sorted(in_all)}
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:
         buffer = super().allocate(shape, dtype)

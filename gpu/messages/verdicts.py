@@ -95,6 +95,8 @@ class Check:
         Description of the input for those schedules.
     unreached : tuple of int
         Edited lines that no thread executed, neither the new text nor the old; nothing is known about them.
+    left_out : tuple of int
+        Those of the unreached lines that the preprocessor excludes.
     wrong_input : str
         Description of the first other input with a wrong result or a mistake, such as "n = 1"; "" if there is none.
     edge_cases : int
@@ -118,6 +120,7 @@ class Check:
     orders: tuple[str, ...] = ()
     ordered_input: str = ""
     unreached: tuple[int, ...] = ()
+    left_out: tuple[int, ...] = ()
     wrong_input: str = ""
     edge_cases: int = 0
     skipped: int = 0
@@ -207,8 +210,13 @@ def decide_verdict(
     if check.unreached:
         edit = f"the edit at {format_lines(check.unreached)}"
         where = f"With {check.input}, no" if check.input else "No"
-        unexecuted = f"{where} thread executed {edit}, so it is unchecked."
-        return Verdict("unchecked", f"right, but {edit} did not run", f"{agrees} {unexecuted} {_summarize(check)}")
+        reason = f"{where} thread executed {edit}, so it is unchecked."
+        words = f"right, but {edit} did not run"
+        if check.left_out:
+            reason += f" With these parameters, #if leaves out {format_lines(check.left_out)}."
+            if check.left_out == check.unreached:
+                words = f"right, but #if leaves out {edit}"
+        return Verdict("unchecked", words, f"{agrees} {reason} {_summarize(check)}")
     return Verdict("verified", "✓ verified", f"{agrees} {_summarize(check)}")
 
 

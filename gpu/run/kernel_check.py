@@ -97,14 +97,15 @@ _ORDERING_LINE = re.compile(
 class _CheckedRun:
     """Result of a run with the checkers.
 
-    `unreached` are those of the given lines that no thread executed, `blocks` the most blocks that ran together,
-    `steps` the number of statements that were issued, and `extents` the largest of the launches.
+    `unreached` are those of the given lines that no thread executed, and whether `#if` excludes each, `blocks` the most
+    blocks that ran together, `steps` the number of statements that were issued, and `extents` the largest of the
+    launches.
     """
 
     findings: list[Finding]
     correct: bool
     aborted: bool
-    unreached: Collection[int] = ()
+    unreached: Mapping[int, bool] = field(default_factory=dict)
     blocks: int = 0
     steps: int = 0
     extents: Extents | None = None
@@ -160,6 +161,7 @@ def check_variant(workload: Workload, report_progress: ProgressCallback) -> tupl
         orders=others.orders,
         ordered_input=smaller_case.description,
         unreached=unreached.find_lines() if not findings else (),
+        left_out=unreached.find_left_out_lines() if not findings else (),
         wrong_input=others.wrong_input,
         edge_cases=others.count,
         skipped=others.skipped,
@@ -193,7 +195,7 @@ def _search_for_findings(
         correct &= run.correct
         steps += run.steps
         has_several_blocks |= run.blocks > 1
-        unreached.inserted = _select_lines(unreached.inserted, run.unreached)
+        unreached.keep_inserted(run.unreached)
         unreached.remove_executed(case, report_progress)
         if not has_several_blocks and not cases and enlargements < _MAX_ENLARGEMENTS:
             part, enlargements = part.enlarged, enlargements + 1
@@ -280,7 +282,7 @@ def _run_edge_cases(
             if checked.findings:
                 result.wrong_input, result.findings = run.name, checked.findings
                 return result
-            unreached.inserted = _select_lines(unreached.inserted, still_unreached)
+            unreached.keep_inserted(still_unreached)
         if only_here.inserted or only_here.removed:
             executing.append((run.name, run.case))
     result.wrong_input, result.findings = _check_largest(only_here, executing, report_progress)
@@ -413,12 +415,15 @@ class _UnreachedEdits:
         Lines of the original, likewise.
     successors : dict of int to int
         For each line of the original the line that now has its place.
+    compiled : set of int
+        Lines of the edited text with an edit that the preprocessor did not exclude in some case.
     """
 
     original: str
     inserted: dict[int, tuple[int, int]]
     removed: dict[int, tuple[int, int]]
     successors: dict[int, int]
+    compiled: set[int] = field(default_factory=set)
 
     @classmethod
     def compare(cls, original: str, text: str) -> _UnreachedEdits:
@@ -438,6 +443,11 @@ class _UnreachedEdits:
                     edits.removed[here + 1], edits.inserted[there + 1] = _find_changed_columns(old[here], new[there])
         return edits
 
+    def keep_inserted(self, unreached: Mapping[int, bool]) -> None:
+        """Remove the inserted lines that were executed in a case, all except the unreached ones."""
+        self.inserted = _select_lines(self.inserted, unreached)
+        self.compiled |= {line for line, is_left_out in unreached.items() if not is_left_out}
+
     def remove_executed(self, case: KernelCase, report_progress: ProgressCallback) -> bool:
         """Remove the removed lines that the original executes in a case; return whether there are any.
 
@@ -448,16 +458,21 @@ class _UnreachedEdits:
         original = case.with_text(self.original)
         unreached = _find_unreached_lines(original, report_progress, self.removed)
         before, self.removed = self.removed, _select_lines(self.removed, unreached)
+        self.compiled |= {self.successors[line] for line, is_left_out in unreached.items() if not is_left_out}
         return len(before) > len(self.removed)
 
     def are_executed(self, case: KernelCase, report_progress: ProgressCallback) -> bool:
         """Return whether a case executes one of the edits."""
-        unreached = _find_unreached_lines(case, report_progress, self.inserted) if self.inserted else ()
+        unreached = _find_unreached_lines(case, report_progress, self.inserted) if self.inserted else {}
         return len(unreached) < len(self.inserted) or replace(self).remove_executed(case, report_progress)
 
     def find_lines(self) -> tuple[int, ...]:
         """Return the lines of the edited text at which there is an edit that no thread has executed."""
         return tuple(sorted({*self.inserted, *(self.successors[line] for line in self.removed)}))
+
+    def find_left_out_lines(self) -> tuple[int, ...]:
+        """Return those of these lines whose edit the preprocessor excluded in all cases."""
+        return tuple(line for line in self.find_lines() if line not in self.compiled)
 
 
 def _select_lines(lines: Mapping[int, tuple[int, int]], selected: Collection[int]) -> dict[int, tuple[int, int]]:
@@ -510,7 +525,7 @@ def _run_checked(case: KernelCase, report_progress: ProgressCallback, lines: Col
             if not engine.findings:
                 raise
             return _CheckedRun(engine.findings, correct=False, aborted=True, extents=engine.extents)
-        unreached = engine.find_unreached_lines(case.file, lines, case.kernels) if lines else ()
+        unreached = engine.find_unreached_lines(case.file, lines, case.kernels) if lines else {}
         return _CheckedRun(
             engine.findings,
             correct,
@@ -533,8 +548,8 @@ def _runs_cleanly(case: KernelCase, report_progress: ProgressCallback) -> bool:
 
 def _find_unreached_lines(
     case: KernelCase, report_progress: ProgressCallback, lines: Collection[int]
-) -> Collection[int]:
-    """Return those of the given lines of the variant's file that no thread executes."""
+) -> dict[int, bool]:
+    """Return those of the given lines of a case's file that no thread executes, and whether `#if` excludes each."""
     from gpu.engines.checking_engine import CheckingEngine
 
     with closing(CheckingEngine(checks=False)) as engine:

@@ -71,8 +71,8 @@ class SimulatedModule:
 
     def find_unreached_lines(
         self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
-    ) -> set[int]:
-        """Return those of the file's lines with unreached code; parameters as for `Program.find_unreached_lines`."""
+    ) -> dict[int, bool]:
+        """Return lines of the file with unreached code, as `Program.find_unreached_lines` does."""
         return self._programs[()].find_unreached_lines(lines, reached, kernels)
 
     @property

@@ -32,9 +32,13 @@ def has_code(line: str) -> bool:
 
 
 def find_unreached_lines(
-    functions: Iterable[Cursor], text: Sequence[str], lines: Collection[int], reached: Collection[SourcePosition]
-) -> set[int]:
-    """Return those of the given lines of functions that have a statement no thread reached.
+    functions: Iterable[Cursor],
+    text: Sequence[str],
+    lines: Collection[int],
+    reached: Collection[SourcePosition],
+    skipped: Collection[int],
+) -> dict[int, bool]:
+    """Return those of the given lines with a statement that no thread reached, and whether the preprocessor skips it.
 
     Parameters
     ----------
@@ -48,10 +52,12 @@ def find_unreached_lines(
         interest, from 1: statements beside these columns are ignored.
     reached : collection of SourcePosition
         The positions in that file that threads reached.
+    skipped : collection of int
+        The lines that the preprocessor skips. All of these count as unreached, except blank lines and comments.
     """
     positions = [(each.line, each.column) for each in reached]
     candidates = [line for line in lines if has_code(text[line - 1])]
-    unreached = set()
+    unreached = {line: True for line in lines if line in skipped and blank_comments(text[line - 1]).strip()}
     for function in functions:
         for body in (child for child in function.children if child.kind == CursorKind.COMPOUND_STMT):
             first, last = body.position.line, body.end_position.line
@@ -64,7 +70,7 @@ def find_unreached_lines(
                 else:
                     continue
                 if not statements or not all(_reaches(statement, positions) for statement in statements):
-                    unreached.add(line)
+                    unreached.setdefault(line, False)
     return unreached
 
 

@@ -165,8 +165,8 @@ class Program:
 
     def find_unreached_lines(
         self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
-    ) -> set[int]:
-        """Return those of the file's lines with code that no thread reached.
+    ) -> dict[int, bool]:
+        """Return those of the file's lines with code that no thread reached, and whether the preprocessor skips each.
 
         Parameters
         ----------
@@ -177,13 +177,15 @@ class Program:
             The kernels to consider, in addition to all functions that are not kernels.
         """
         name = self._path.name
-        functions = (
-            body
-            for body in self._bodies
-            if body.position.file == name and (not is_kernel(body) or body.spelling in kernels)
-        )
+        bodies = [body for body in self._bodies if body.position.file == name]
+        others = [body for body in bodies if is_kernel(body) and body.spelling not in kernels]
+        in_others = {line for body in others for line in range(body.position.line, body.end_position.line + 1)}
         return find_unreached_lines(
-            functions, self._text.split("\n"), lines, [position for position in reached if position.file == name]
+            [body for body in bodies if body not in others],
+            self._text.split("\n"),
+            lines,
+            [position for position in reached if position.file == name],
+            self._tree.skipped_lines - in_others,
         )
 
     def lower_kernel(self, name: str) -> ir.Function:

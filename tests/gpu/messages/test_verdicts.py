@@ -22,6 +22,8 @@ CHECKS = [
     Check(wrong_input="n = 1"),
     Check((BOUNDS,), input="n = 1", wrong_input="n = 1"),
     Check(edge_cases=27, excluded=("negative values",)),
+    Check(input="n = 9", unreached=(197,), left_out=(197,)),
+    Check(input="n = 9", unreached=(197, 201), left_out=(197,)),
 ]
 
 
@@ -52,6 +54,8 @@ def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
         (True, CHECKS[9], "wrong for n = 1: out-of-bounds access in line 7"),
         (False, CHECKS[8], "✗ differs from reference"),
         (True, CHECKS[10], "✓ verified"),
+        (True, CHECKS[11], "right, but #if leaves out the edit at line 197"),
+        (True, CHECKS[12], "right, but the edit at lines 197 and 201 did not run"),
         (True, Check((RACE,), unreached=(197,)), "right by chance: race in lines 129 and 131"),
         (True, None, "right; checking for races…"),
         (False, None, "✗ differs from reference"),
@@ -60,6 +64,12 @@ def test_only_what_is_right_and_clean_is_verified(right, edited, check, lesson):
 )
 def test_words_of_an_edited_kernel(right, check, words):
     assert decide_verdict(right, edited=True, check=check).words == words
+
+
+@pytest.mark.parametrize("check", CHECKS[11:13])
+def test_the_sentence_names_the_lines_that_if_leaves_out(check):
+    sentence = decide_verdict(True, edited=True, check=check).sentence
+    assert "With these parameters, #if leaves out line 197." in sentence
 
 
 def test_mistakes_of_one_kind_are_said_once():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from ctypes import byref
 from functools import cache
 from pathlib import Path
@@ -363,14 +363,21 @@ class SyntaxTree:
         The source maps of rewritten files, by file name.
     skipped_declarations : int
         The number of leading top-level declarations that `declarations` omits.
+    find_skipped_lines : callable
+        Returns `skipped_lines`.
     """
 
     def __init__(
-        self, unit: cindex.TranslationUnit, source_maps: Mapping[str, SourceMap], skipped_declarations: int
+        self,
+        unit: cindex.TranslationUnit,
+        source_maps: Mapping[str, SourceMap],
+        skipped_declarations: int,
+        find_skipped_lines: Callable[[], frozenset[int]],
     ) -> None:
         self.unit = unit
         self.source_maps = source_maps
         self._skipped_declarations = skipped_declarations
+        self._find_skipped_lines = find_skipped_lines
         self._declarations: dict[bytes, Cursor] = {}
         self._types: dict[bytes, ClangType] = {}
         self._files: dict[int | None, str] = {None: ""}
@@ -384,6 +391,16 @@ class SyntaxTree:
     def declarations(self) -> tuple[Cursor, ...]:
         """The top-level declarations, without the skipped ones."""
         return tuple(map(self.get_cursor, libclang.children(self.root.raw)[self._skipped_declarations :]))
+
+    @_CachedAttribute
+    def skipped_lines(self) -> frozenset[int]:
+        """The lines of the parsed file, without those of directives, that `#if` or the like excludes."""
+        return self._find_skipped_lines()
+
+    def find_lines_between(self, ranges: Iterable[cindex.SourceRange]) -> frozenset[int]:
+        """Return the lines within ranges, without each range's first and last line."""
+        ends = [(self.position(_start(each)).line, self.position(_end(each)).line) for each in ranges]
+        return frozenset(line for first, last in ends for line in range(first + 1, last))
 
     def get_optional_cursor(self, raw: cindex.Cursor) -> Cursor | None:
         """Return the cursor for a cursor of libclang; None for its null cursor."""

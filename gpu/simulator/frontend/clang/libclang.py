@@ -17,6 +17,10 @@ class String(ctypes.Structure):
     _fields_ = (("data", ctypes.c_void_p), ("flags", ctypes.c_uint))
 
 
+class _RangeList(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange)))
+
+
 _CONDA_LIBRARIES = ("lib/libclang.so", "lib/libclang.dylib", "Library/bin/libclang-13.dll")
 
 
@@ -55,6 +59,9 @@ _is_unsigned = bind_function("clang_EvalResult_isUnsignedInt", ctypes.c_uint)
 _unsigned = bind_function("clang_EvalResult_getAsUnsigned", ctypes.c_ulonglong)
 _double = bind_function("clang_EvalResult_getAsDouble", ctypes.c_double)
 _dispose_result = bind_function("clang_EvalResult_dispose", None)
+_get_file = bind_function("clang_getFile", ctypes.c_void_p)
+_skipped_ranges = bind_function("clang_getSkippedRanges", ctypes.POINTER(_RangeList))
+_dispose_ranges = bind_function("clang_disposeSourceRangeList", None)
 
 _INTEGER, _FLOAT = 1, 2  # CXEval_Int and CXEval_Float
 _CONTINUE = 1  # CXChildVisit_Continue and CXVisit_Continue
@@ -148,3 +155,15 @@ def evaluate_constant(cursor: cindex.Cursor) -> int | float | None:
         return float(_double(result)) if kind == _FLOAT else None
     finally:
         _dispose_result(result)
+
+
+def skipped_ranges(unit: cindex.TranslationUnit, file: str) -> list[cindex.SourceRange]:
+    """Return the ranges of a file, from directive to directive, that the preprocessor skips.
+
+    The unit must be parsed with a detailed preprocessing record.
+    """
+    ranges = _skipped_ranges(unit, ctypes.c_void_p(_get_file(unit, file.encode())))
+    try:
+        return [cindex.SourceRange.from_buffer_copy(each) for each in ranges.contents.ranges[: ranges.contents.count]]
+    finally:
+        _dispose_ranges(ranges)

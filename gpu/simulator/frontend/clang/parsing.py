@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from clang import cindex
@@ -19,6 +19,7 @@ from gpu.files.sources import has_computed_include, read_includes
 from gpu.simulator.frontend.clang.child_launches import KERNEL_MARK, SourceMap, is_child_launch, rewrite_launches
 from gpu.simulator.frontend.clang.cursors import ClangType, Cursor, SyntaxTree
 from gpu.simulator.frontend.clang.large_stack import run_with_large_stack
+from gpu.simulator.frontend.clang.libclang import skipped_ranges
 from gpu.simulator.frontend.clang.precompiled_header import (
     SHIM,
     UNCOMPILED_HEADER,
@@ -33,6 +34,11 @@ _MISSING_INCLUDE_FOLDER = SHIM / "missing"
 # Parse the headers and the preamble of a file only once; the second flag is
 # CXTranslationUnit_CreatePreambleOnFirstParse, which the binding does not name.
 _WITH_PREAMBLE = cindex.TranslationUnit.PARSE_PRECOMPILED_PREAMBLE | 0x100
+
+# libclang knows what the preprocessor skips only with a detailed record, which adds a declaration for every macro.
+_PREPROCESSING = (
+    cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
+)
 
 UNUSED_PARAMETER = "-Wunused-parameter"
 
@@ -229,13 +235,22 @@ def _parse_text(
         } - edits.keys()
         if not launching:
             lines = text.split("\n")
-            tree = SyntaxTree(unit, edits, header.declarations)
+            find_skipped_lines = partial(_find_skipped_lines, str(path), tuple(arguments), files, edits)
+            tree = SyntaxTree(unit, edits, header.declarations, find_skipped_lines)
             return tree, [_build_diagnosis(diagnostic, lines, path, tree) for diagnostic in diagnostics]
         for name in launching:
             files[name], edits[name] = rewrite_launches(_read_text(name, files))
         with_launches = (*_ARGUMENTS, "-DLOCKSTEP_CHILD_LAUNCHES")
         header = header if header is UNCOMPILED_HEADER else get_precompiled_header(with_launches)
         arguments = [*with_launches, *header.arguments, *options]
+
+
+def _find_skipped_lines(
+    path: str, arguments: tuple[str, ...], files: Mapping[str, str], edits: Mapping[str, SourceMap]
+) -> frozenset[int]:
+    """Parse a file once more, without function bodies, and return the lines that the preprocessor skips."""
+    unit = _load_unit(path, arguments, list(files.items()), _PREPROCESSING)
+    return SyntaxTree(unit, edits, 0, frozenset).find_lines_between(skipped_ranges(unit, path))
 
 
 def _missing_template_keywords(
@@ -297,26 +312,39 @@ def _read_text(name: str, files: Mapping[str, str]) -> str:
 def _parse_unit(
     path: str, arguments: tuple[str, ...], files: list[tuple[str, str]], *, is_reparse: bool
 ) -> cindex.TranslationUnit:
-    units = _cached_units(path, arguments) if is_reparse else []
+    if not is_reparse:
+        return _load_unit(path, arguments, files)
+    units = _cached_units(path, arguments)
+    if not units:
+        units.append(_load_unit(path, arguments, files, _WITH_PREAMBLE))
+        return units[0]
     try:
         with _silence_stderr():
-            if units:
-                run_with_large_stack(lambda: units[0].reparse(unsaved_files=files))
-            else:
-                options = _WITH_PREAMBLE if is_reparse else 0
-                units.append(
-                    run_with_large_stack(
-                        lambda: _create_index().parse(path, args=arguments, unsaved_files=files, options=options)
-                    )
-                )
+            run_with_large_stack(lambda: units[0].reparse(unsaved_files=files))
     except cindex.TranslationUnitLoadError:
-        # libclang recovered from a crash, and gives no details.
         units.clear()
-        raise CompileError(
-            f"{Path(path).name}: clang ran out of memory or stack.",
-            advice="Look for a macro, a template or an expression that expands without end.",
-        ) from None
+        raise _build_crash_error(path) from None
     return units[0]
+
+
+def _load_unit(
+    path: str, arguments: tuple[str, ...], files: list[tuple[str, str]], options: int = 0
+) -> cindex.TranslationUnit:
+    try:
+        with _silence_stderr():
+            return run_with_large_stack(
+                lambda: _create_index().parse(path, args=arguments, unsaved_files=files, options=options)
+            )
+    except cindex.TranslationUnitLoadError:
+        raise _build_crash_error(path) from None
+
+
+def _build_crash_error(path: str) -> CompileError:
+    """Return the error of a crash from which libclang recovered; it gives no details."""
+    return CompileError(
+        f"{Path(path).name}: clang ran out of memory or stack.",
+        advice="Look for a macro, a template or an expression that expands without end.",
+    )
 
 
 @contextmanager
