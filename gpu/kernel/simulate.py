@@ -145,7 +145,7 @@ def simulate(
     include_dirs : sequence of str or Path
         Folders to search for includes, besides the file's own.
     max_steps : int
-        Loop-iteration limit for blocks that are simulated together; beyond it, a loop is reported as endless.
+        Loop-iteration limit for blocks that are simulated together; beyond it, the launch ends with a finding.
     max_seconds : float
         Limit on the computing time of blocks that are simulated together, in seconds; a whole launch may take twelve
         times as long. On a busy machine they also stop after 8 s of clock time, or 1.6 times the limit if that is
@@ -293,7 +293,9 @@ def _build_module(path: Path, text: str, defines: dict[str, int | str], include_
 
 def _add_limit_advice(finding: Finding) -> Finding:
     """Append the option that raises a limit to a finding that reports the limit."""
-    limit = re.search(r" after [\d.e+]+ (iterations|seconds)", finding.message) if finding.kind == "endless" else None
+    limit = (
+        re.search(r" after [\d.e+]+ (iterations|seconds)", finding.message) if finding.kind == "unfinished" else None
+    )
     if limit is None:
         return finding
     name = {"iterations": "steps", "seconds": "seconds"}[limit[1]]

@@ -24,7 +24,7 @@ from gpu.simulator.checkers.report import build_diagnostics
 Array = npt.NDArray[Any]
 
 MAX_STEPS = 20_000
-"""Loop-iteration limit, after which a kernel counts as endless."""
+"""Loop-iteration limit, after which a launch ends with a finding."""
 _MAX_SCHEDULE_THREADS = 4096
 """A launch of more threads runs in one schedule only: each further schedule takes as long again."""
 

@@ -31,6 +31,7 @@ _RULES = {
     "use-after-scope": "Use of a variable after its scope",
     "stack-overflow": "Stack overflow",
     "endless": "Endless loop",
+    "unfinished": "Limit of time or iterations exceeded",
     "assertion": "Failed assertion",
     "never-written": "Array never written",
     "constant-never-set": "Constant never set",

@@ -38,6 +38,7 @@ _REASONS = {
     "misaligned": "misaligned address",
     "assertion": "device-side assert triggered",
     "endless": "the launch timed out and was terminated",
+    "unfinished": "the launch timed out and was terminated",
     "residency": "too many blocks in cooperative launch",
 }
 

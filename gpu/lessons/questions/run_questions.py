@@ -39,6 +39,7 @@ MISTAKES = {
     "barrier": "a barrier that not all threads reach",
     "warp-mask": "a warp function with wrong lanes in its mask",
     "endless": "a loop that does not end",
+    "unfinished": "a loop that does not end within the limit",
 }
 NO_MISTAKE = "nothing: it is correct"
 _YES, _NO = "yes, the result depends on the schedule", "no, every schedule gives the same result"

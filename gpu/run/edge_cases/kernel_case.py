@@ -18,7 +18,7 @@ MULTIPROCESSOR_COUNTS = (16, 1)
 as on a large input, and a loop that runs once on a small input runs several times."""
 
 TIME_LIMIT_S = 40.0
-"""Seconds of processor time before a launch counts as endless; long enough not to misjudge a slow one that ends."""
+"""Seconds of processor time after which a launch ends with a finding: enough for all launches that end."""
 
 
 @dataclass(frozen=True)

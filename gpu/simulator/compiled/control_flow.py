@@ -34,7 +34,7 @@ from gpu.simulator.compiled.block.thread_block import ThreadBlock
 from gpu.simulator.compiled.llvm.assembly import Assembly
 from gpu.simulator.compiled.thread import exchanges
 from gpu.simulator.compiled.thread.corners import CornerTests
-from gpu.simulator.compiled.thread.statements import StatementWriter, build_endless_failure, count_repetition
+from gpu.simulator.compiled.thread.statements import StatementWriter, build_repetition_failure, count_repetition
 from gpu.simulator.compiled.thread.warp_vectors import WarpVectors
 from gpu.simulator.types import Scalar
 
@@ -311,7 +311,7 @@ class ControlFlow:
             asm.begin_block(end)
 
     def _limit_repetitions(self, item: PlannedLoop, iterations: str) -> None:
-        """Count an iteration of a loop that repeats itself; end the launch if it is endless."""
+        """Count an iteration of a loop that repeats itself; end the launch if it may be endless."""
         if item.repetition is None:
             return
         asm = self._asm
@@ -322,7 +322,7 @@ class ControlFlow:
                 lambda: asm.emit(f"store i64 {self._block.thread}, ptr {waiting}"), parallel=False
             )
             thread = asm.value(f"load i64, ptr {waiting}")
-            self._memory.fail(build_endless_failure(item.repetition), self._block.index_of(thread))
+            self._memory.fail(build_repetition_failure(item.repetition), self._block.index_of(thread))
 
     def _call(self, item: PlannedCall) -> None:
         mask = self._masks.create_mask(self._asm.new_name("returned"), function=item.frame.path)

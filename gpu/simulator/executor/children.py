@@ -119,11 +119,13 @@ class HostLaunch:
                 raise child.build_error(
                     f"launches and their loops have exceeded {self._max_rounds} iterations.",
                     "Check the condition that ends the launches.",
-                    "endless",
+                    "unfinished",
                 )
             if self.time_limit.is_exceeded:
                 raise child.build_error(
-                    "launches have exceeded the time limit.", "Check the condition that ends the launches.", "endless"
+                    "launches have exceeded the time limit.",
+                    "Check the condition that ends the launches.",
+                    "unfinished",
                 )
             self._run(child, depth)
 

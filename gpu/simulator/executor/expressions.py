@@ -637,8 +637,8 @@ def _check_call(frame: CallFrame, mask: LaneMask, function: ir.Function, positio
         kind = "stack-overflow"
         error = f"Stack overflow: {function.name} is called more than {MAXIMUM_DEPTH} levels deep."
     elif frame.batch.time_limit.is_exceeded:
-        kind = "endless"
-        error = f"{function.name} is still called after {frame.batch.time_limit.elapsed_text}: its calls do not end."
+        kind = "unfinished"
+        error = f"{function.name} is still called after {frame.batch.time_limit.elapsed_text}: its calls did not end."
     else:
         return
     raise LaunchError(

@@ -386,18 +386,20 @@ class SimulatedKernel:
         Returns the batch that ran to its end, and its number of blocks.
         """
         starved: tuple[RunningBatch, StarvationError] | None = None
-        fewest = 1
+        fewest, is_deadlock = 1, False
         for attempt in self._plan_attempts(order, launch, planned, len(remaining)):
             if attempt.can_fail and attempt.blocks < fewest:
                 continue
             if starved is not None and not attempt.can_fail:
                 self._check_residency(*starved, len(remaining), launch.values)
                 self._check_capacity(*starved, len(remaining))
+                is_deadlock = self._is_deadlock(*starved, len(remaining))
             batch = RunningBatch(
                 launch.geometry(attempt.blocks), launch.grid, remaining.start, launch.shared_bytes, tree.observer,
                 self._function.cluster or (1, 1, 1),
             )  # fmt: skip
             tree.attach_batch(batch, launch.depth)
+            batch.is_deadlock = is_deadlock
             starvation = self._probe_attempt(batch, launch.values, attempt)
             if starvation is None:
                 starvation = self._run_attempt(batch, launch.values, attempt, tree, tree.observer)
@@ -556,6 +558,14 @@ class SimulatedKernel:
             thread=thread,
         )
 
+    def _is_deadlock(self, starved_batch: RunningBatch, starved: StarvationError, remaining: int) -> bool:
+        """Return whether nothing can end the waits of the last batch that starves; parameters as `_check_capacity`."""
+        geometry = starved_batch.geometry
+        resident = RESIDENCY.count_resident_blocks(
+            geometry.block, self.static_shared_bytes + starved_batch.shared_bytes
+        )
+        return starved.is_deadlock and geometry.blocks >= min(remaining, resident)
+
     def _check_capacity(self, starved_batch: RunningBatch, starved: StarvationError, remaining: int) -> None:
         """Raise LaunchError if blocks wait, and further resident ones exceed what the simulator runs at once.
 
@@ -577,7 +587,7 @@ class SimulatedKernel:
             return
         thread = starved_batch.describe(starved.lane)
         raise LaunchError(
-            f"{starved.position}: this loop does not end while {most:,} blocks run: {thread} is still in it. It may "
+            f"{starved.position}: this loop did not end while {most:,} blocks ran: {thread} is still in it. It may "
             f"wait for one of the other {remaining - most:,} blocks, which the simulator does not run at once.",
             position=starved.position,
             advice=f"Check the condition that ends the loop, with a grid of at most {most:,} blocks.",

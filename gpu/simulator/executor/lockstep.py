@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,9 @@ from gpu.simulator.executor.expressions import ExpressionCompiler
 from gpu.simulator.executor.operation_counter import OperationCounter
 from gpu.simulator.executor.state.batches import (
     MAX_REPETITIONS,
+    classify_wait,
     find_reachable_functions,
+    never_ends,
     reads_strongly,
     repeats_itself,
 )
@@ -294,6 +296,7 @@ class LockstepCompiler:
         # Only launches whose progress is watched ask: for nested loops, each answer walks all inner loops again.
         may_wait = functools.cache(lambda: reads_strongly(statement))
         is_repetition = functools.cache(lambda: repeats_itself(statement))
+        kind_of_wait = functools.cache(lambda: classify_wait(statement))
         issued = IssuedStep(position, "loop", self._operation_counter.count_operations(statement), statement)
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
@@ -324,15 +327,28 @@ class LockstepCompiler:
                     advance(frame, live)
                 frame.batch.rounds += 1
                 if frame.batch.monitor is not None and may_wait():
-                    _watch_progress(frame, frame.batch.monitor, live, count, statement)
+                    _watch_progress(frame, frame.batch.monitor, live, count, statement, kind_of_wait)
                     count = live.count if live is not None else 0
                 iterations += 1
                 if iterations >= MAX_REPETITIONS and live is not None and _runs_alone(frame.batch) and is_repetition():
-                    raise _endless_error(frame, live, position, f"{iterations} equal iterations")
+                    is_proven = frame.batch.is_deadlock or _has_all_remaining_lanes(frame.batch, live)
+                    raise _loop_error(frame, live, position, f"{iterations} equal iterations", is_endless=is_proven)
                 if frame.batch.rounds > frame.batch.max_rounds:
-                    raise _endless_error(frame, live or mask, position, f"{frame.batch.max_rounds} iterations")
+                    raise _loop_error(
+                        frame,
+                        live or mask,
+                        position,
+                        f"{frame.batch.max_rounds} iterations",
+                        is_endless=never_ends(statement),
+                    )
                 if not frame.batch.rounds % _ITERATIONS_PER_TEST and frame.batch.time_limit.is_exceeded:
-                    raise _endless_error(frame, live or mask, position, frame.batch.time_limit.elapsed_text)
+                    raise _loop_error(
+                        frame,
+                        live or mask,
+                        position,
+                        frame.batch.time_limit.elapsed_text,
+                        is_endless=never_ends(statement),
+                    )
             frame.continued_mask = outer
             return mask if frame.returned_mask is returned else mask.without(frame.returned_mask)
 
@@ -450,7 +466,12 @@ def _continue(frame: CallFrame, mask: LaneMask) -> None:
 
 
 def _watch_progress(
-    frame: CallFrame, monitor: ProgressMonitor, live: LaneMask | None, count: int, loop: ir.Loop
+    frame: CallFrame,
+    monitor: ProgressMonitor,
+    live: LaneMask | None,
+    count: int,
+    loop: ir.Loop,
+    kind_of_wait: Callable[[], str],
 ) -> None:
     """Count an iteration of a loop in which lanes may wait; `count` lanes began it, and `live` continue."""
     batch, position = frame.batch, loop.position
@@ -458,7 +479,8 @@ def _watch_progress(
         monitor.leave_loop()
         return
     try:
-        is_waiting = monitor.iterate(1 if batch.scheduler is None else batch.scheduler.running_parts, position)
+        running_parts = 1 if batch.scheduler is None else batch.scheduler.running_parts
+        is_waiting = monitor.iterate(running_parts, position, kind_of_wait)
     except StarvationError as error:
         error.position, error.lane = position, int(live.lanes[0])
         raise
@@ -468,15 +490,25 @@ def _watch_progress(
 
 def _runs_alone(batch: RunningBatch) -> bool:
     """Return whether no other lanes can run, now or in a fairer order, while some are in a loop."""
-    return batch.scheduler is None and batch.monitor is None
+    return batch.is_deadlock or (batch.scheduler is None and batch.monitor is None)
 
 
-def _endless_error(frame: CallFrame, mask: LaneMask, position: SourcePosition, duration: str) -> LaunchError:
+def _has_all_remaining_lanes(batch: RunningBatch, live: LaneMask) -> bool:
+    """Return whether some lanes are all those of the grid that have not ended, as earlier blocks have."""
+    is_last = batch.first + batch.geometry.blocks == math.prod(batch.grid)
+    return is_last and live.count == batch.geometry.lanes
+
+
+def _loop_error(
+    frame: CallFrame, mask: LaneMask, position: SourcePosition, duration: str, *, is_endless: bool = False
+) -> LaunchError:
+    """Return the error of lanes that are in a loop after a limit; `is_endless` if nothing can end it."""
+    verb, reason = ("does", ", and no thread can end it") if is_endless else ("did", "")
     return LaunchError(
-        f"{position}: this loop does not end: {frame.batch.describe(int(mask.lanes[0]))} is still in it after "
-        f"{duration}.",
+        f"{position}: this loop {verb} not end: {frame.batch.describe(int(mask.lanes[0]))} is still in it after "
+        f"{duration}{reason}.",
         position=position,
         advice="Check the condition that ends the loop.",
-        kind="endless",
+        kind="endless" if is_endless else "unfinished",
         thread=frame.batch.describe(int(mask.lanes[0])),
     )

@@ -194,7 +194,8 @@ PLANTED = {
     "null-pointer": ("int *p = nullptr; p[i] = 1;", 0),
     "barrier": ("if (i < 16) __syncthreads();", 16),
     "assertion": ("assert(i != 5);", 5),
-    "endless": ("while (a[i] == 0) a[i] = 0;", 0),
+    "unfinished": ("while (a[i] == 0) a[i] = 0;", 0),
+    "endless": ("while (i >= 0) a[i] = 0;", 0),
     "uninitialized": ("a[i] = tile[i];", 0),
 }
 

@@ -22,17 +22,17 @@ _MAXIMUM_DEPTH = 24
 
 
 def count_repetition(asm: Assembly, iterations: str) -> str:
-    """Count an iteration of a loop that repeats itself, at an address; return whether it is endless, an i1."""
+    """Count an iteration of a loop that repeats itself, at an address; return whether it may be endless, an i1."""
     asm.update(iterations, "i64", "add", "1")
     return asm.value(f"icmp ugt i64 {asm.value(f'load i64, ptr {iterations}')}, {MAX_REPETITIONS}")
 
 
-def build_endless_failure(position: SourcePosition) -> ThreadFailure:
-    """Return the failure of a thread in an endless loop that repeats itself."""
+def build_repetition_failure(position: SourcePosition) -> ThreadFailure:
+    """Return the failure of a thread in a loop that repeats itself; another thread may still end the loop."""
     return ThreadFailure(
         f"is still in this loop after {MAX_REPETITIONS} equal iterations, and no other thread runs meanwhile",
         position,
-        "endless",
+        "unfinished",
         "Check the condition that ends the loop. The lockstep executor also runs warps and lanes in turns.",
     )
 
@@ -169,9 +169,9 @@ class StatementWriter:
         self._targets.breaks, self._targets.continues = outer
 
     def _limit_repetitions(self, iterations: str, loop: ir.Loop) -> None:
-        """Count an iteration of a loop that repeats itself; end the launch if it is endless."""
+        """Count an iteration of a loop that repeats itself; end the launch if it may be endless."""
         with self._asm.execute_if(count_repetition(self._asm, iterations)):
-            self._memory.fail(build_endless_failure(loop.position), self._block.thread_index)
+            self._memory.fail(build_repetition_failure(loop.position), self._block.thread_index)
 
     def _switch(self, frame: PlannedFrame, switch: ir.Switch) -> None:
         asm = self._asm

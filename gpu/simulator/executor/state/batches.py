@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import Geometry
@@ -102,7 +103,7 @@ def has_wait_loop(statement: ir.Statement) -> bool:
 
 
 MAX_REPETITIONS = 1000
-"""Iterations of a loop that repeats itself, after which it counts as endless."""
+"""Iterations of a loop that repeats itself, after which it ends the launch."""
 
 
 def repeats_itself(loop: ir.Loop) -> bool:
@@ -120,11 +121,47 @@ def repeats_itself(loop: ir.Loop) -> bool:
     )
 
 
+def classify_wait(loop: ir.Loop) -> Literal["repeats", "counts", "other"]:
+    """Return how a loop may end whose threads change no memory: never, or once it has counted its iterations."""
+    if repeats_itself(loop):
+        return "repeats"
+    counts = loop.step is not None or any(
+        isinstance(node, ir.Update | ir.Assign)
+        and isinstance(node.place, ir.Local)
+        and (isinstance(node, ir.Update) or any(each == node.place for each in walk(node.value)))
+        for node in walk(loop)
+    )
+    return "counts" if counts else "other"
+
+
+def never_ends(loop: ir.Loop) -> bool:
+    """Return whether no thread can end a loop: its condition reads no memory and nothing that the loop changes."""
+    nodes = list(walk(loop))
+    targets = (node.place for node in nodes if isinstance(node, ir.Assign | ir.Update))
+    assigned = {target.slot for target in targets if isinstance(target, ir.Local)}
+    assigned |= {node.slot for node in nodes if isinstance(node, ir.Declare)}
+    return (
+        all(isinstance(node, _ENDLESS_NODES) for node in nodes)
+        and not any(
+            isinstance(node, ir.Return) or (isinstance(node, ir.Jump) and node.kind == "break") for node in nodes
+        )
+        and (
+            loop.condition is None
+            or all(
+                isinstance(node, _REGISTER_NODES) and not (isinstance(node, ir.Local) and node.slot in assigned)
+                for node in walk(loop.condition)
+            )
+        )
+    )
+
+
+_REGISTER_NODES = (ir.Const, ir.Null, ir.Local, ir.Special, ir.Unary, ir.Binary, ir.Logical, ir.Select, ir.Cast)
 _PURE_NODES = (
     *(ir.Const, ir.Null, ir.Local, ir.Global, ir.Special, ir.Unary, ir.Binary, ir.Logical, ir.Select, ir.Cast),
     *(ir.SharedAddress, ir.Offset, ir.Member, ir.Distance, ir.Element, ir.Load, ir.Fence),
     *(ir.Block, ir.If, ir.Declare, ir.Evaluate, ir.Jump, ir.Return),
 )
+_ENDLESS_NODES = (*_PURE_NODES, ir.Assign, ir.Update, ir.Atomic, ir.Loop)
 
 
 def _is_idempotent(node: object) -> bool:

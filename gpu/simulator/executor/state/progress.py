@@ -8,7 +8,7 @@ them in an order that costs less; if lanes starve in it, the batch starts again 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ class StarvationError(Exception):
     """Whether only a schedule of lanes helps."""
     needs_blocks = False
     """Whether the lanes probably wait for other blocks: each iteration restores the memory that it changes."""
+    is_deadlock = False
+    """Whether no running lane can end its wait or another lane's: all repeat the same iteration."""
 
 
 class ProgressMonitor:
@@ -58,6 +60,8 @@ class ProgressMonitor:
         self._undo: list[tuple[Array, Any, Any]] = []
         self._saved_bytes = 0
         self._idle_counts: dict[Hashable, int] = {}
+        # For each idle part, how the loop in which it waits may end.
+        self._waits: dict[Hashable, Callable[[], str]] = {}
         # The parts that have changed memory since their last iteration.
         self._writers: set[Hashable] = set()
         # For each loop, its iterations in lockstep, and those in succession that were checked and restored memory.
@@ -93,7 +97,7 @@ class ProgressMonitor:
             self._idle_counts.clear()
             self._writers.add(self.part)
 
-    def iterate(self, running_parts: int, loop: Hashable) -> bool:
+    def iterate(self, running_parts: int, loop: Hashable, classify_wait: Callable[[], str]) -> bool:
         """Count an iteration of a loop that reads memory which other threads may change.
 
         Parameters
@@ -102,6 +106,8 @@ class ProgressMonitor:
             The number of parts that can run.
         loop : hashable
             Identifies the loop.
+        classify_wait : callable
+            Returns how the loop may end if no memory changes, as `batches.classify_wait`.
 
         Returns
         -------
@@ -111,8 +117,8 @@ class ProgressMonitor:
         Raises
         ------
         StarvationError
-            All parts that can run have executed many iterations without any change of memory, or in lockstep,
-            without a change that lasts.
+            All parts that can run have executed many iterations without any change of memory, and none counts them;
+            or in lockstep, without a change that lasts.
         """
         if not self.is_active:
             return False
@@ -120,12 +126,18 @@ class ProgressMonitor:
             self._check_restored_memory(loop)
         count = self._idle_counts.get(self.part, 0) + 1
         self._idle_counts[self.part] = count
+        self._waits[self.part] = classify_wait
         if (
             count >= _IDLE_ITERATIONS
             and len(self._idle_counts) >= running_parts
             and min(self._idle_counts.values()) >= _IDLE_ITERATIONS
         ):
-            raise StarvationError
+            waits = {self._waits[part]() for part in self._idle_counts}
+            if self.part is None or "counts" not in waits:
+                starvation = StarvationError()
+                starvation.is_deadlock = waits == {"repeats"}
+                raise starvation
+            self._idle_counts.clear()
         if self.part in self._writers:
             self._writers.remove(self.part)
             return False

@@ -298,6 +298,8 @@ class RunningBatch(BlockBatch):
         # The number of loop iterations so far, and their limit, which the parent sets.
         self.rounds = self.max_rounds = 0
         self.time_limit = NO_TIME_LIMIT
+        # Whether all lanes wait for ever in the fairest order, so that no lane can end the loop of another one.
+        self.is_deadlock = False
         self.clock_calls = 0
 
     def exclude_ended(self, mask: LaneMask) -> LaneMask | None:

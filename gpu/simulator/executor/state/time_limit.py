@@ -1,4 +1,4 @@
-"""Time limits of launches: a launch that exceeds its limit counts as endless."""
+"""Time limits of launches: a launch that exceeds its limit ends."""
 
 from __future__ import annotations
 
