@@ -25,6 +25,7 @@ from gpu.simulator.executor.schedule import Chooser, ExecutionOrder, RoundRobinC
 from gpu.simulator.executor.state.batch import Geometry
 from gpu.simulator.executor.state.batches import (
     BATCH_LANES,
+    compute_cluster_unit,
     find_reachable_functions,
     has_fences,
     has_launches,
@@ -429,7 +430,8 @@ class SimulatedKernel:
         is_large = attempt.order.chooser is not None and batch.geometry.lanes > _MAX_BUFFERED_LANES
         if not attempt.can_fail or (self._compiler.values is PLAIN and not is_large):
             return None
-        probe = RunningBatch(batch.geometry, batch.grid, batch.first, batch.shared_bytes)
+        cluster = self._function.cluster or (1, 1, 1)
+        probe = RunningBatch(batch.geometry, batch.grid, batch.first, batch.shared_bytes, cluster=cluster)
         tree = HostLaunch(_refuse_child, lambda batch: None, None, None, attempt.order, _EXCESS_SECONDS)
         tree.attach_batch(probe, 0)
         try:
@@ -539,7 +541,10 @@ class SimulatedKernel:
         if lanes <= _RESIDENT_LANES[WARP]:
             orders.append(ExecutionOrder(RoundRobinChooser()))
         for order in orders:
-            batch = RunningBatch(Geometry(geometry.block, remaining), grid, starved_batch.first, shared_bytes)
+            batch = RunningBatch(
+                Geometry(geometry.block, remaining), grid, starved_batch.first, shared_bytes,
+                cluster=self._function.cluster or (1, 1, 1),
+            )  # fmt: skip
             tree = HostLaunch(_refuse_child, lambda batch: None, None, None, order, _EXCESS_SECONDS)
             tree.attach_batch(batch, 0)
             with contextlib.suppress(*_TRIAL_ERRORS):
@@ -607,13 +612,10 @@ class SimulatedKernel:
         planned, remaining : int
             The number of blocks of the batch, and of all blocks that have not run.
         """
-        can_retry = (
-            (self._may_wait or self._syncs_in_branches)
-            and order.register_seed is None
-            and not (self._syncs_grid or launch.depth or prod(self._function.cluster or (1,)) > 1)
-        )
+        can_retry = (self._may_wait or self._syncs_in_branches) and order.register_seed is None and not launch.depth
         if can_retry:
             lanes = launch.geometry(1).lanes
+            unit = compute_cluster_unit(launch.grid, self._function.cluster or (1, 1, 1))
             resident = RESIDENCY.count_resident_blocks(launch.block, self.static_shared_bytes + launch.shared_bytes)
             most = resident * lanes if order.chooser is None else 0
             orders: list[tuple[ExecutionOrder, tuple[int, ...]]] = [(order, (BATCH_LANES, most))]
@@ -624,9 +626,15 @@ class SimulatedKernel:
             # Long waits need a monitor, which only an order has that can fail.
             fairness, least = 0, 0 if order.chooser is not None and order.chooser.long_waits else self._fairness
             for tried, limits in orders:
+                if (
+                    self._syncs_grid
+                    and tried.chooser is not None
+                    and planned * lanes > _RESIDENT_LANES[tried.lanes_per_part]
+                ):
+                    continue
                 tried_blocks = 0
                 for limit in (planned * lanes, *limits):
-                    blocks = min(remaining, max(planned, min(limit // lanes, resident)))
+                    blocks = min(remaining, max(planned, min(limit // lanes, resident) // unit * unit))
                     is_fair = fairness >= least and not (self._needs_lanes and tried.lanes_per_part > 1)
                     if blocks > tried_blocks and is_fair:
                         yield _Attempt(tried, blocks, fairness, can_fail=True)

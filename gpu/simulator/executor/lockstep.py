@@ -25,6 +25,7 @@ from gpu.simulator.executor.state.batches import (
     classify_wait,
     find_reachable_functions,
     never_ends,
+    only_tests_phases,
     reads_strongly,
     repeats_itself,
 )
@@ -297,6 +298,7 @@ class LockstepCompiler:
         may_wait = functools.cache(lambda: reads_strongly(statement))
         is_repetition = functools.cache(lambda: repeats_itself(statement))
         kind_of_wait = functools.cache(lambda: classify_wait(statement))
+        is_phase_wait = functools.cache(lambda: only_tests_phases(statement))
         issued = IssuedStep(position, "loop", self._operation_counter.count_operations(statement), statement)
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
@@ -307,6 +309,32 @@ class LockstepCompiler:
             if frame.batch.observer is not None:
                 frame.batch.observer.branch(frame.batch, position, live, remaining)
             return remaining
+
+        def reached_limit(frame: CallFrame, live: LaneMask | None, iterations: int) -> str:
+            batch = frame.batch
+            if (
+                iterations >= MAX_REPETITIONS
+                and live is not None
+                and ((_runs_alone(batch) and is_repetition()) or waits_for_phase_for_ever(batch))
+            ):
+                return f"{iterations} equal iterations"
+            if batch.rounds > batch.max_rounds:
+                return f"{batch.max_rounds} iterations"
+            if not batch.rounds % _ITERATIONS_PER_TEST and batch.time_limit.is_exceeded:
+                return batch.time_limit.elapsed_text
+            return ""
+
+        def never_ends_now(frame: CallFrame, live: LaneMask, iterations: int) -> bool:
+            batch = frame.batch
+            no_other_lane = batch.is_deadlock or (_runs_alone(batch) and _has_all_remaining_lanes(batch, live))
+            return (
+                never_ends(statement)
+                or (iterations > 1 and no_other_lane and is_repetition())
+                or waits_for_phase_for_ever(batch)
+            )
+
+        def waits_for_phase_for_ever(batch: RunningBatch) -> bool:
+            return batch.scheduler is not None and is_phase_wait() and batch.scheduler.waits_for_ever()
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             returned, outer = frame.returned_mask, frame.continued_mask
@@ -330,25 +358,9 @@ class LockstepCompiler:
                     _watch_progress(frame, frame.batch.monitor, live, count, statement, kind_of_wait)
                     count = live.count if live is not None else 0
                 iterations += 1
-                if iterations >= MAX_REPETITIONS and live is not None and _runs_alone(frame.batch) and is_repetition():
-                    is_proven = frame.batch.is_deadlock or _has_all_remaining_lanes(frame.batch, live)
-                    raise _loop_error(frame, live, position, f"{iterations} equal iterations", is_endless=is_proven)
-                if frame.batch.rounds > frame.batch.max_rounds:
-                    raise _loop_error(
-                        frame,
-                        live or mask,
-                        position,
-                        f"{frame.batch.max_rounds} iterations",
-                        is_endless=never_ends(statement),
-                    )
-                if not frame.batch.rounds % _ITERATIONS_PER_TEST and frame.batch.time_limit.is_exceeded:
-                    raise _loop_error(
-                        frame,
-                        live or mask,
-                        position,
-                        frame.batch.time_limit.elapsed_text,
-                        is_endless=never_ends(statement),
-                    )
+                if limit := reached_limit(frame, live, iterations):
+                    is_endless = live is not None and never_ends_now(frame, live, iterations)
+                    raise _loop_error(frame, live or mask, position, limit, is_endless=is_endless)
             frame.continued_mask = outer
             return mask if frame.returned_mask is returned else mask.without(frame.returned_mask)
 

@@ -307,6 +307,10 @@ class WarpScheduler:
         # Parts that found the phase of an mbarrier incomplete, and the choices since they were last ready.
         self._phase_waiters: list[_WarpPart] = []
         self._choices = 0
+        # Parts that have found a phase incomplete since an mbarrier last changed, and those of them in a loop that
+        # repeats itself.
+        self._failed_tests: set[int] = set()
+        self._stuck_parts: set[int] = set()
         # Parts that probably wait in loops, and the choices since one of them last ran.
         self._loop_waiters: list[_WarpPart] = []
         self._choices_without_waiters = 0
@@ -370,6 +374,7 @@ class WarpScheduler:
         part = self._current
         if part is None:
             return
+        self._failed_tests.add(part.number)
         self._wait(part, position, self._phase_waiters)
 
     def wait_in_loop(self, loop: ir.Loop, variables: list[Any], mask: LaneMask) -> None:
@@ -380,7 +385,18 @@ class WarpScheduler:
             return
         self._wait(part, loop.position, self._loop_waiters)
 
+    def waits_for_ever(self) -> bool:
+        assert self._current is not None
+        if self._current.number in self._failed_tests:
+            self._stuck_parts.add(self._current.number)
+        return len(self._stuck_parts) >= self.running_parts + len(self._phase_waiters)
+
     def recheck_phases(self) -> None:
+        self._failed_tests.clear()
+        self._stuck_parts.clear()
+        self._test_phases_again()
+
+    def _test_phases_again(self) -> None:
         self._ready += self._phase_waiters
         self._phase_waiters.clear()
         self._choices = 0
@@ -516,7 +532,7 @@ class WarpScheduler:
             self._loop_waiters.clear()
             self._choices_without_waiters = 0
         if self._phase_waiters and (not self._ready or self._choices >= _MAX_CHOICES):
-            self.recheck_phases()
+            self._test_phases_again()
         if self._recheck and self._blocked_parts:
             self._recheck = False
             for blocked in [blocked_part for blocked_part in self._blocked_parts if blocked_part[1]()]:

@@ -366,7 +366,7 @@ def test_stepping_checks_what_it_is_given(folder: SharedFolder):
     [
         (("", ""), None),
         (("if (x >= width || y >= height) return;", ""), "out-of-bounds"),
-        (("++dy", "dy += 0"), "endless"),
+        (("++dy", "dy += 0"), "unfinished"),
     ],
 )
 def test_a_pattern_is_checked_before_an_edited_kernel_runs_on_a_gpu(folder, edit, kind, monkeypatch) -> None:

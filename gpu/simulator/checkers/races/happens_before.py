@@ -234,7 +234,7 @@ class HappensBefore:
             self._warp_clocks = np.repeat(self._warp_time.reshape(-1, WARP), WARP, axis=0)
         _, group = np.unique((warps << WARP) | groups, return_inverse=True)
         order = np.argsort(group, kind="stable")
-        first = np.flatnonzero(np.diff(group[order], prepend=-1))
+        first = np.diff(group[order], prepend=-1).nonzero()[0]
         merged = np.maximum.reduceat(self._warp_clocks[lanes[order]], first, axis=0)
         merged[group, lanes % WARP] = time
         self._warp_clocks[lanes] = merged[group]
@@ -402,19 +402,21 @@ class HappensBefore:
         theirs = threads - self.first_thread
         ordered: Array = (theirs // self._threads_per_block == block) & (events < self._barrier[block])
         if self.has_warp_times:
-            neighbors = np.flatnonzero(theirs // WARP == lanes // WARP)
+            neighbors = (theirs // WARP == lanes // WARP).nonzero()[0]
             mine, others = lanes[neighbors], theirs[neighbors]
             times = self._warp_time[mine] if self._warp_clocks is None else self._warp_clocks[mine, others % WARP]
             ordered[neighbors] |= events[neighbors] < times
+        if (self._cluster_clocks is None and self._cluster_times is None) or ordered.all():
+            return ordered
         if self._cluster_clocks is not None:
-            inside = np.flatnonzero(self._share_cluster(lanes, theirs))
+            inside = self._share_cluster(lanes, theirs).nonzero()[0]
             other = theirs[inside]
             times = self._cluster_clocks[
                 lanes[inside], self._cluster_starts[other // self._threads_per_block] + other % self._threads_per_block
             ]
             ordered[inside] |= events[inside] < times
         if self._cluster_times is not None:
-            inside = np.flatnonzero(self._share_cluster(lanes, theirs))
+            inside = self._share_cluster(lanes, theirs).nonzero()[0]
             ordered[inside] |= self._cluster_times.are_ordered_before(lanes[inside], theirs[inside], events[inside])
         return ordered
 
@@ -445,7 +447,7 @@ class HappensBefore:
             Whether the earlier accesses are strong.
         """
         ordered = self.are_ordered_in_block(lanes, threads, events)
-        rest = np.flatnonzero(~ordered)
+        rest = (~ordered).nonzero()[0]
         if rest.size:
             ordered[rest] = self.synchronization.are_ordered_before(
                 lanes[rest], threads[rest], events[rest], is_strong=is_strong, are_strong=are_strong[rest]

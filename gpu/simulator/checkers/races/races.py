@@ -198,7 +198,7 @@ class RaceChecker(Checker):
         now = _CheckedAccess(batch, access, event, shadow, *shadow.cells(batch.geometry, access))
         for slot in ("writer",) if access.site.action == "read" else ("writer", "reader high"):
             records = shadow.get_or_create(slot).take(now.cells)
-            hit = np.flatnonzero(records)
+            hit = records.nonzero()[0]
             self._report(now, hit, extract_threads(records[hit], slot), records[hit] & EVENT)
 
     def phase(self, batch: BlockBatch, change: PhaseChange) -> None:
@@ -352,7 +352,7 @@ class RaceChecker(Checker):
             records = checked.shadow.get_or_create(slot).take(
                 checked.cells if remaining is None else checked.cells[remaining]
             )
-            hit = np.flatnonzero(records)
+            hit = records.nonzero()[0]
             remaining = hit if remaining is None else remaining[hit]
             if remaining.size == 0:
                 return
@@ -367,7 +367,7 @@ class RaceChecker(Checker):
                 # An mbarrier orders a bulk copy before what follows a wait, not before what follows its start.
                 races |= self._sites.properties["bulk"][self._site_of_event[events]]
             if races.any():
-                different = np.flatnonzero(races)
+                different = races.nonzero()[0]
                 races[different] = self._find_races(
                     checked, remaining[different], threads[different], events[different]
                 )
@@ -423,7 +423,7 @@ class RaceChecker(Checker):
             flag_use = ValueUse.WAIT if not is_global else ValueUse(synchronization.has_fences)
             levels = synchronization.find_levels(lanes, threads) if self._sites.has_narrow_scopes else None
             races = self._sites.find_conflicts(site, numbers, levels, flag_use)
-        rest = np.flatnonzero(races)
+        rest = races.nonzero()[0]
         if rest.size:
             are_strong = self._sites.are_strong(numbers[rest])
             races[rest] = ~self._order.are_ordered_before(
@@ -445,7 +445,7 @@ class RaceChecker(Checker):
             records = slots.take(cells)
             readers, times = extract_threads(records, slot), records & EVENT
             # The lanes of an instruction execute its atomic operations in order.
-            later = np.flatnonzero((records != 0) & ((times > events) | ((times == events) & (readers > threads))))
+            later = ((records != 0) & ((times > events) | ((times == events) & (readers > threads)))).nonzero()[0]
             if later.size:
                 readers, times = readers[later], times[later]
                 observed[later] |= (readers == self._threads[lanes[later]]) | self._order.are_ordered_before(
@@ -517,7 +517,7 @@ class RaceChecker(Checker):
         """Report lanes of this instruction that race with the highest lane that accesses the same cell."""
         highest = checked.shadow.get_or_create(f"{slot} high").take(checked.cells)
         threads = extract_threads(highest, slot)
-        same = np.flatnonzero(((highest & EVENT) == checked.event) & (threads != self._threads[checked.lanes]))
+        same = (((highest & EVENT) == checked.event) & (threads != self._threads[checked.lanes])).nonzero()[0]
         if same.size:
             levels = self._order.synchronization.find_levels(checked.lanes[same], threads[same])
             same = same[levels > SCOPE_LEVELS[checked.access.site.scope]]
@@ -525,7 +525,7 @@ class RaceChecker(Checker):
 
     def _drop_ordered(self, records: Array, lanes: Array, slot: str) -> None:
         """Clear records that a barrier or `__syncwarp` orders before the current access of their block or warp."""
-        hit = np.flatnonzero(records)
+        hit = records.nonzero()[0]
         if hit.size:
             present = records[hit]
             events = present & EVENT
@@ -554,7 +554,7 @@ class RaceChecker(Checker):
         # In reverse order the first lane remains, so that the finding names it as the earlier writer.
         writers[cells[::-1]] = mine[::-1]
         first = writers.take(cells)
-        clash = np.flatnonzero(first != mine)
+        clash = (first != mine).nonzero()[0]
         threads = extract_threads(first[clash], "writer")
         lanes, firsts = checked.lanes[clash], threads - self._order.first_thread
         harmless = (lanes // WARP == firsts // WARP) & _same_values(checked.access.values, lanes, firsts)
@@ -593,7 +593,7 @@ class RaceChecker(Checker):
         sites = self._site_of_event[events]
         scopes = self._find_scopes(checked, checked.lanes[indices], threads, events, other_batch)
         for number in np.unique(sites):
-            chosen = np.flatnonzero(sites == number)
+            chosen = (sites == number).nonzero()[0]
             one = chosen[scopes[chosen].argmax()]
             earlier = self._sites.sites[number]
             lines = tuple(sorted(_line_key(site.position) for site in (earlier, checked.access.site)))

@@ -112,13 +112,31 @@ def repeats_itself(loop: ir.Loop) -> bool:
     It is then endless where no other thread runs during the loop: in lockstep, and in machine code, which runs the
     blocks of kernels with such loops in order.
     """
+    return has_wait_loop(loop) and _is_repetition(loop) and not any(map(_tests_phase, walk(loop)))
+
+
+def only_tests_phases(loop: ir.Loop) -> bool:
+    """Return whether all iterations of a loop are the same, unless an mbarrier changes."""
+    return _is_repetition(loop) and any(map(_tests_phase, walk(loop))) and not reads_strongly(loop)
+
+
+def _is_repetition(loop: ir.Loop) -> bool:
     return (
         loop.step is None
-        and has_wait_loop(loop)
         and _is_repeatable(loop.body, _find_assigned_slots(loop.body), set())
         and (loop.condition is None or _is_invariant(loop.condition, frozenset()))
         and all(node is loop or isinstance(node, _PURE_NODES) or _is_idempotent(node) for node in walk(loop))
     )
+
+
+def _tests_phase(node: object) -> bool:
+    """Return whether a node tests the phase of an mbarrier, or calls a function that does nothing else."""
+    if isinstance(node, ir.Call):
+        nodes = list(walk(node.function.body))
+        return any(map(_tests_phase, nodes)) and all(
+            isinstance(each, _PURE_NODES) or _tests_phase(each) for each in nodes
+        )
+    return isinstance(node, ir.BarrierPhase) and node.op == "test"
 
 
 def classify_wait(loop: ir.Loop) -> Literal["repeats", "counts", "other"]:
@@ -168,7 +186,12 @@ def _is_idempotent(node: object) -> bool:
     """Return whether repeating a node with the same operands changes no memory after the first time."""
     if isinstance(node, ir.Assign):
         return isinstance(node.place, ir.Local)
-    return isinstance(node, ir.Atomic) and node.op in ("cas", "exch", "and", "or", "min", "max")
+    if _tests_phase(node):
+        return True
+    if not isinstance(node, ir.Atomic):
+        return False
+    adds_zero = node.op == "add" and all(isinstance(each, ir.Const) and each.value == 0 for each in node.arguments)
+    return adds_zero or node.op in ("cas", "exch", "and", "or", "min", "max")
 
 
 def _only_polls(loop: ir.Loop) -> bool:
@@ -216,7 +239,7 @@ def _find_assigned_slots(statement: ir.Statement) -> frozenset[int]:
 def _is_invariant(expression: object, changing: frozenset[int]) -> bool:
     """Return whether an expression assigns no variable and reads none of `changing`."""
     return not any(
-        isinstance(node, ir.Assign | ir.Update | ir.Call | ir.IndirectCall)
+        (isinstance(node, ir.Assign | ir.Update | ir.Call | ir.IndirectCall) and not _tests_phase(node))
         or (isinstance(node, ir.Local) and node.slot in changing)
         for node in walk(expression)
     )

@@ -53,6 +53,12 @@ class Scheduler(Protocol):
     def wait_for_phase(self, position: SourcePosition) -> None:
         """Switch to other parts, if possible until an mbarrier changes: the running part found a phase incomplete."""
 
+    def waits_for_ever(self) -> bool:
+        """Return whether all parts that can run only test phases, in loops that repeat themselves.
+
+        Such loops call this method in each iteration.
+        """
+
     def recheck_phases(self) -> None:
         """Let the parts that wait for phases test them again, because an mbarrier has changed."""
 

@@ -185,9 +185,17 @@ def test_what_has_two_lines_is_shown_with_both(simulate, kernel, body: str, kind
 
 
 def test_a_loop_that_does_not_end_ends_with_1(simulate, kernel):
-    done = simulate(kernel("while (a[threadIdx.x] == 0) {}"), "f", *SHAPE, "--arg", "zeros:32", "--max-steps", "500")
+    done = simulate(
+        kernel("while (a[threadIdx.x] != 7) a[threadIdx.x] ^= 1;"),
+        "f",
+        *SHAPE,
+        "--arg",
+        "zeros:32",
+        "--max-steps",
+        "500",
+    )
     assert done.code == 1
-    assert "1. endless: this loop does not end: thread (0,0,0) in block (0,0,0) is still in it after 500" in done.out
+    assert "1. unfinished: this loop did not end: thread (0,0,0) in block (0,0,0) is still in it after 500" in done.out
     assert "--max-steps" in done.out
 
 

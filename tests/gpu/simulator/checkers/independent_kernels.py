@@ -548,7 +548,7 @@ __global__ void k(const int *in, int *out) {
 }
 """,
         (("wait_for(barrier, 0)", "wait_for(barrier, 1)"),),
-        ("race", "barrier", "endless"),
+        ("race", "barrier", "endless", "unfinished"),
         "The first phase of an mbarrier has parity 0; the other warp's 32 arrivals complete it.",
         "The phase before the first counts as complete, so the wait returns at once.",
     ),

@@ -207,7 +207,7 @@ __global__ void __cluster_dims__({dims}) k(int *out) {{
     [
         ("32", 32, "", "k: a cluster of 32 blocks; at most 8 are possible on every GPU, and 16 where the host allows"),
         ("2", 3, "", "k: a grid of 3 blocks along x, which is not a multiple of the cluster's 2"),
-        ("2", 2, "if (blockIdx.x) cluster.sync(); else while (!*out) __syncthreads();", r"does not reach|does not end"),
+        ("2", 2, "if (blockIdx.x) cluster.sync(); else while (!*out) __syncthreads();", r"does not reach|did not end"),
         ("2", 2, "cluster.barrier_arrive(); cluster.barrier_arrive();", "arrives at the cluster barrier a second time"),
         ("2", 2, "cluster.barrier_wait();", "waits at the cluster barrier without having arrived"),
         ("2", 2, "*cluster.map_shared_rank(s, 2) = 1;", "maps rank 2 of its cluster, which has 2 blocks"),

@@ -329,10 +329,10 @@ def test_warps_and_blocks_that_wait_for_each_other_end() -> None:
         assert run(module, f"shuffle:{seed}", values(64 * 6), 64).reshape(6, 64)[:, :32].all()
 
 
-def test_an_endless_loop_ends_with_its_line() -> None:
+def test_a_loop_that_does_not_end_is_reported_with_its_line() -> None:
     module = build("__global__ void k(const int *in, int *out) {\nwhile (out[0] == 0) { }\n}")
     out = np.zeros(64, np.uint8)
-    with pytest.raises(LaunchError, match="this loop does not end") as caught:
+    with pytest.raises(LaunchError, match="this loop did not end") as caught:
         module.kernel("k").launch((1, 1, 1), (64, 1, 1), [out, out], schedule="shuffle:1", max_rounds=500)
     assert caught.value.position is not None
     assert caught.value.position.line == 2

@@ -155,7 +155,7 @@ def test_an_unsupported_box_is_an_error(defines: dict[str, int], x: int, message
 def test_a_wrong_byte_count_is_found() -> None:
     kernel, out = _build(BYTES=BOX_ROWS * 128 + 16).kernel("boxed"), np.zeros(BOX_ROWS * 128, np.uint8)
     arguments = [_map(_matrix(40, 128)), out, np.int32(0), np.int32(0)]
-    with pytest.raises(LaunchError, match=r"this loop does not end: .* after 100 iterations"):
+    with pytest.raises(LaunchError, match=r"this loop did not end: .* after 100 iterations"):
         kernel.launch((1, 1, 1), (64, 1, 1), arguments, shared_bytes=4096, max_rounds=100)
 
 

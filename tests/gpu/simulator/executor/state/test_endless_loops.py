@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu.kernel.simulate import simulate
+from gpu.simulator.executor import lockstep
 
 CASES = {
     # Nothing that the loop tests changes.
@@ -15,7 +16,7 @@ CASES = {
     "a condition on memory that it writes": ("while (a[0] >= 0) a[0] = (a[0] + 1) & 7;", "unfinished"),
     # All lanes wait for a flag that none writes.
     "a flag": ("volatile int *flag = a; while (*flag == 0) {}", "endless"),
-    "a flag, with atomics": ("while (atomicAdd(a, 0) == 0) {}", "unfinished"),
+    "a flag, with atomics": ("while (atomicAdd(a, 0) == 0) {}", "endless"),
     "a flag, with a compare and swap": ("while (atomicCAS(a, 1, 2) != 1) {}", "endless"),
     "a flag, in other warps' loops": (
         "volatile int *flag = a; if (i < 32) { while (flag[0] == 0) {} } else { while (flag[1] == 0) {} }",
@@ -46,3 +47,52 @@ def test_lanes_that_count_while_others_wait_for_them_are_no_deadlock(count: str)
         if (threadIdx.x) {{ while (*flag == 0) {{}} }} else {{ {count} *flag = 1; }}
     }}"""
     assert simulate("test.cu", "f", 1, 4, ["zeros:64"], source=source).findings == []
+
+
+PHASES = """#include <cuda/barrier>
+__global__ void f(int *a) {{
+    __shared__ cuda::barrier<cuda::thread_scope_block> ready;
+    if (threadIdx.x == 0) init(&ready, 64);
+    __syncthreads();
+    if (threadIdx.x < 32) {{ {first} }} else {{ {second} }}
+}}"""
+
+
+@pytest.mark.parametrize("wait", ["ready.wait_parity(1);", "while (!ready.try_wait_parity(1)) {}"])
+def test_warps_that_wait_for_a_phase_that_no_warp_completes_are_a_deadlock(
+    wait: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lockstep, "MAX_REPETITIONS", 20)
+    source = PHASES.format(first=f"(void)ready.arrive(); {wait}", second=f"(void)ready.arrive(); {wait}")
+    (finding,) = simulate("test.cu", "f", 1, 64, ["zeros:64"], source=source).findings
+    assert finding.kind == "endless"
+    assert "20 equal iterations, and no thread can end it" in finding.message
+
+
+def test_a_warp_that_tests_a_phase_before_it_arrives_is_no_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lockstep, "MAX_REPETITIONS", 20)
+    late = "for (int k = 0; k < 60; ++k) a[1] += ready.try_wait_parity(0); (void)ready.arrive();"
+    source = PHASES.format(first="(void)ready.arrive(); ready.wait_parity(0);", second=late)
+    assert [each.kind for each in simulate("test.cu", "f", 1, 64, ["zeros:64"], source=source).findings] == ["race"]
+
+
+WAITS = {
+    "the blocks of a grid with a barrier": (
+        "#include <cooperative_groups.h>\n__global__ void f(int *a) {",
+        "if (blockIdx.x < 2) { while (*flag == 0) {} } else { *flag = 1; } cooperative_groups::this_grid().sync();",
+    ),
+    "the blocks of a cluster": (
+        "#include <cooperative_groups.h>\n__global__ void __cluster_dims__(2, 1, 1) f(int *a) {",
+        "if (blockIdx.x < 2) { while (*flag == 0) {} } else { *flag = 1; } cooperative_groups::this_cluster().sync();",
+    ),
+    "the lanes of a cluster": (
+        "__global__ void __cluster_dims__(2, 1, 1) f(int *a) {",
+        "if (threadIdx.x < 7) { while (*flag == 0) {} } else { *flag = 1; }",
+    ),
+}
+
+
+@pytest.mark.parametrize(("head", "body"), WAITS.values(), ids=WAITS)
+def test_lanes_of_clusters_and_of_grids_with_barriers_make_progress(head: str, body: str) -> None:
+    source = f"{head} volatile int *flag = a; {body} }}"
+    assert simulate("test.cu", "f", 4, 8, ["zeros:64"], source=source).findings == []

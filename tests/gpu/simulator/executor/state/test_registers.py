@@ -101,7 +101,7 @@ def test_a_flag_that_stays_in_a_register_is_waited_for_in_vain() -> None:
         module = make_kernel("int before = flag; " + waits + " out[t] += before;")
         module.set_constant("flag", np.zeros(1, np.int32))
         if waits == source:
-            with pytest.raises(LaunchError, match="this loop does not end"):
+            with pytest.raises(LaunchError, match="this loop did not end"):
                 run(module, ALL_KEPT, 64, max_rounds=100)
         else:
             assert run(module, ALL_KEPT, 64, max_rounds=100)[0] == 1
