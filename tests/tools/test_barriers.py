@@ -59,6 +59,15 @@ def test_without_it_nothing_is_verified(
     assert [row[0].strip(), int(row[2]), int(row[-1])] == ["**all**", 1, 0]
 
 
+def test_a_barrier_that_the_preprocessor_leaves_out_is_not_verified() -> None:
+    """The variant's kernel has no clusters, but may call a function that has them with other parameters."""
+    pattern = find_pattern("matmul")
+    (barrier, _) = (each for each in find_sync_items("matmul.cu") if each.text == "cluster.sync();")
+    removal = check_without_item(pattern, pattern.variant("naive"), barrier, {"n": 4})
+    assert removal.verdict_text == f"right, but #if leaves out the edit at line {barrier.line}"
+    assert not removal.missed
+
+
 def test_two_at_the_same_time_say_what_one_after_the_other_does() -> None:
     found = list(check_all_removals(["transpose"], jobs=2))
     assert len({each.item for each in found}) == 5
