@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu.base.errors import CompileError, InputError, SourcePosition
@@ -15,6 +15,17 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILIN
 
 MAX_BYTES = 4 << 20
 """Bytes of the largest kernel file."""
+
+RELAXED_CONSTEXPR = "__CUDACC_RELAXED_CONSTEXPR__"
+"""The macro that nvcc's option --expt-relaxed-constexpr defines: device code may call constexpr host functions."""
+
+
+def format_macros(defines: Mapping[str, int | str]) -> list[str]:
+    """Return nvcc's options that define macros."""
+    return [
+        "--expt-relaxed-constexpr" if name == RELAXED_CONSTEXPR else f"-D{name}={value}"
+        for name, value in sorted(defines.items())
+    ]
 
 
 def read_source(path: Path, *, follows_links: bool = True) -> str:

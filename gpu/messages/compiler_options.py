@@ -1,4 +1,4 @@
-"""Compiler options as users type them: -I FOLDER and -D NAME=VALUE."""
+"""Compiler options as users type them: -I FOLDER, -D NAME=VALUE and --expt-relaxed-constexpr."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu.base.errors import InputError
+from gpu.files.sources import RELAXED_CONSTEXPR
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,14 @@ def parse_compiler_options(text: str, folder: Path) -> CompilerOptions:
     while index < len(words):
         option, value = ("-D", words[index]) if words[index][:1] != "-" else (words[index][:2], words[index][2:])
         index += 1
+        if option == "--" and words[index - 1] == "--expt-relaxed-constexpr":
+            defines[RELAXED_CONSTEXPR] = "1"
+            continue
         if option not in ("-I", "-D"):
-            raise InputError(f"Unsupported compiler option {words[index - 1]}; use -I FOLDER and -D NAME=VALUE.")
+            raise InputError(
+                f"Unsupported compiler option {words[index - 1]}; use -I FOLDER, -D NAME=VALUE and "
+                "--expt-relaxed-constexpr."
+            )
         if not value and index < len(words):
             value = words[index]
             index += 1

@@ -16,6 +16,7 @@ from gpu.base import folders
 from gpu.base.devices.architecture import target_architecture as architecture_of
 from gpu.base.devices.probe import find_nvcc
 from gpu.base.errors import CompileError
+from gpu.files.sources import format_macros
 from gpu.simulator import disk
 from gpu.timing.sass import cubin
 from gpu.timing.sass.cubin import MachineInstruction
@@ -102,7 +103,7 @@ def assemble(
     major, minor = map(int, capability.split("."))
     architecture = f"-arch={architecture_of((major, minor), text)}"
     options = ["-std=c++17", "-O3", "-lineinfo", architecture]
-    options += [f"-D{key}={value}" for key, value in sorted(defines.items())]
+    options += format_macros(defines)
     options += [f"-I{folder}" for folder in include_dirs]
     if "<<<" in text:
         options.append("-rdc=true")

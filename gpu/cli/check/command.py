@@ -15,6 +15,7 @@ from gpu.cli.check.runner import UnitResult, UnitRunner
 from gpu.cli.check.units import find_units
 from gpu.cli.exit_codes import FAILED, OK, REFUSED
 from gpu.cli.user_code.amounts import parse_seconds, parse_whole_number
+from gpu.cli.user_code.options import add_preprocessor_options
 from gpu.files.file_access import check_target, replace_file
 from gpu.files.scratch import ScratchFolder
 
@@ -55,10 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=300.0,
         help="limit on the time of each run, by the clock (default: 300)",
     )
-    parser.add_argument(
-        "-I", metavar="DIR", dest="include_dirs", action="append", default=[], help="search this folder for includes"
-    )
-    parser.add_argument("-D", metavar="NAME=VALUE", dest="defines", action="append", default=[], help="define a macro")
+    add_preprocessor_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,14 +66,14 @@ def run(options: argparse.Namespace) -> int:
         check_target(target)
     known = read_baseline(options.baseline) if options.baseline else frozenset()
     compiler_options = [
-        *(word for folder in options.include_dirs for word in ("-I", folder)),
+        *(word for folder in options.include_dirs for word in ("-I", str(folder))),
         *(word for define in options.defines for word in ("-D", define)),
     ]
     units, skipped = find_units(options.paths, compiler_options)
     scratch = ScratchFolder()
     results: list[UnitResult] = []
     try:
-        runner = UnitRunner(Path(scratch.path), options.max_seconds, list(map(Path, options.include_dirs)))
+        runner = UnitRunner(Path(scratch.path), options.max_seconds, options.include_dirs)
         for result in runner.run(units, max(1, options.jobs)):
             results.append(_mark_known(result, known))
             if text := formats.format_result(results[-1]):

@@ -16,6 +16,7 @@ from gpu.cli.exit_codes import FAILED, OK, TOO_LONG
 from gpu.cli.user_code import launches
 from gpu.cli.user_code.amounts import parse_megabytes, parse_seconds
 from gpu.files import file_access
+from gpu.files.sources import RELAXED_CONSTEXPR
 
 if TYPE_CHECKING:
     from gpu.hosts.driver.journal import Journal
@@ -69,6 +70,13 @@ def add_preprocessor_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="define a macro; -D NAME defines it as 1",
+    )
+    parser.add_argument(
+        "--expt-relaxed-constexpr",
+        dest="defines",
+        action="append_const",
+        const=RELAXED_CONSTEXPR,
+        help="let device code call constexpr host functions such as std::max, as this option of nvcc does",
     )
 
 

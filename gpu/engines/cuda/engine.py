@@ -48,6 +48,7 @@ from gpu.engines.base import (
 from gpu.engines.cuda import libraries, tensor_maps, textures
 from gpu.engines.cuda.kept_transfers import KeptTransfers
 from gpu.engines.cuda.memory_pool import FreedMemoryPool, IpcMemoryCache
+from gpu.files.sources import format_macros
 from gpu.simulator.executor.state.memory import POISON
 
 # A kernel's first launch must not wait for its code to be loaded, because its time is displayed.
@@ -226,7 +227,7 @@ class CudaEngine:
         text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:
-            macros = [f"-D{name}={value}" for name, value in (defines or {}).items()]
+            macros = format_macros(defines or {})
             # An edited kernel may lack the wait, and its launches must not overlap then.
             waits = OVERLAPPED in (defines or {}) and file not in self.sources
             overlapped = waits and tensor_maps.has_launch_attributes()
@@ -257,7 +258,7 @@ class CudaEngine:
         """Compile a kernel file into the compiler's cache, from any thread; `build` reports errors."""
         text = kernel_text(file, self.sources)
         if "<<<" not in text:
-            macros = [f"-D{name}={value}" for name, value in defines.items()]
+            macros = format_macros(defines)
             whole = inline_headers(file, text)
             with suppress(cuda.CompileError):
                 compile_source(

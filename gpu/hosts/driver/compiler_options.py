@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gpu.files.sources import RELAXED_CONSTEXPR
+
 _OPTIONS_WITH_VALUE = {
     *("-I", "-D", "-U", "-include", "-isystem", "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode"),
     *("-o", "-x", "-L", "-l", "-m", "-t", "-std", "-ccbin", "-maxrregcount", "-Xcompiler", "--compiler-options"),
@@ -12,13 +14,18 @@ _OPTIONS_WITH_VALUE = {
 
 
 def parse_options(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return a command's files, and its options with values; long names of -I, -D and -o become short."""
+    """Return a command's files, and its options with values.
+
+    Long names of -I, -D and -o become short, and --expt-relaxed-constexpr the macro that it defines.
+    """
     files: list[str] = []
     options: list[tuple[str, str]] = []
     words: Iterator[str] = iter(arguments)
     for word in words:
         if not word.startswith("-"):
             files.append(word)
+        elif word.lstrip("-") == "expt-relaxed-constexpr":
+            options.append(("-D", RELAXED_CONSTEXPR))
         elif word in _OPTIONS_WITH_VALUE:
             options.append((word, next(words, "")))
         elif word[:2] in ("-I", "-D"):

@@ -203,13 +203,15 @@ def test_scans_copies_and_matches_of_groups() -> None:
 
 def test_limits_traits_and_arrays_of_the_standard_library() -> None:
     source = """
-    #include <limits>
+    #include <cuda/std/algorithm>
+    #include <cuda/std/array>
+    #include <cuda/std/limits>
     #include <type_traits>
-    #include <array>
     template <typename T> __global__ void k(T *out) {
-        std::array<T, 3> a = {1, 2, 3};
-        a[1] = std::numeric_limits<signed char>::max();
-        out[0] = a[0] + a[1] + a.size(); out[1] = std::numeric_limits<T>::max(); out[2] = std::clamp(5, 1, 3);
+        cuda::std::array<T, 3> a = {1, 2, 3};
+        a[1] = cuda::std::numeric_limits<signed char>::max();
+        out[0] = a[0] + a[1] + a.size(); out[1] = cuda::std::numeric_limits<T>::max();
+        out[2] = cuda::std::clamp(5, 1, 3);
         out[3] = std::is_integral<T>::value + 10 * std::is_floating_point_v<T>
             + 100 * std::is_same_v<std::decay_t<T &>, T>;
     }"""

@@ -15,9 +15,10 @@ from clang import cindex
 from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from gpu.base.errors import CompileError, SourcePosition
-from gpu.files.sources import has_computed_include, read_includes
+from gpu.files.sources import RELAXED_CONSTEXPR, has_computed_include, read_includes
 from gpu.simulator.frontend.clang.child_launches import KERNEL_MARK, SourceMap, is_child_launch, rewrite_launches
 from gpu.simulator.frontend.clang.cursors import ClangType, Cursor, SyntaxTree
+from gpu.simulator.frontend.clang.host_calls import STRICT_CONSTEXPR, describe_host_call
 from gpu.simulator.frontend.clang.large_stack import run_with_large_stack
 from gpu.simulator.frontend.clang.libclang import skipped_ranges
 from gpu.simulator.frontend.clang.precompiled_header import (
@@ -70,6 +71,9 @@ _ARGUMENTS = (
     str(SHIM),
 )
 
+
+_Options = tuple[tuple[str, ...], tuple[str, ...]]
+"""Clang's arguments for every file, with which the header is precompiled, and those for a file's macros and folders."""
 
 _KEPT_TREES = 16
 """The most syntax trees that are kept; one of the project's kernel files takes up to 7 MB."""
@@ -180,35 +184,38 @@ def parse(
         Whether successive versions of this file are parsed, as while the user types. The preamble is then cached
         between parses, and cursors of the previous parse become invalid.
     """
+    arguments = _ARGUMENTS if RELAXED_CONSTEXPR in defines else (*_ARGUMENTS, *STRICT_CONSTEXPR)
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING_INCLUDE_FOLDER)]
     if _confinement:
         # The precompiled header is in a hidden folder.
-        options = (*macros, *folders, *_confinement)
+        options = arguments, (*macros, *folders, *_confinement)
         return _parse_text(text, path, options, UNCOMPILED_HEADER, is_reparse=is_reparse)
     includes = read_includes(text, path, include_dirs)
+    options = arguments, (*macros, *folders)
     if is_reparse:
         # A file with a cached preamble cannot also use the precompiled header.
-        return _parse_text(text, path, (*macros, *folders), UNCOMPILED_HEADER, is_reparse=True)
-    header = get_precompiled_header(_ARGUMENTS)
+        return _parse_text(text, path, options, UNCOMPILED_HEADER, is_reparse=True)
+    header = get_precompiled_header(arguments)
     if any(map(has_computed_include, (text, *includes.values()))):
-        return _parse_text(text, path, (*macros, *folders), header)
-    return _parse_once(text, path, (*macros, *folders), header, tuple(includes.items()))
+        return _parse_text(text, path, options, header)
+    return _parse_once(text, path, options, header, tuple(includes.items()))
 
 
 @lru_cache(maxsize=_KEPT_TREES)
 def _parse_once(
-    text: str, path: Path, options: tuple[str, ...], header: PrecompiledHeader, _includes: tuple[tuple[Path, str], ...]
+    text: str, path: Path, options: _Options, header: PrecompiledHeader, _includes: tuple[tuple[Path, str], ...]
 ) -> tuple[SyntaxTree, list[Diagnosis]]:
     """Return the tree and diagnostics of a text with these includes, which are part of the cache's key."""
     return _parse_text(text, path, options, header)
 
 
 def _parse_text(
-    text: str, path: Path, options: tuple[str, ...], header: PrecompiledHeader, *, is_reparse: bool = False
+    text: str, path: Path, options: _Options, header: PrecompiledHeader, *, is_reparse: bool = False
 ) -> tuple[SyntaxTree, list[Diagnosis]]:
     """Parse a text with options for its macros and folders; add empty files and rewrite texts until clang accepts."""
-    arguments = [*_ARGUMENTS, *header.arguments, *options]
+    general, own = options
+    arguments = [*general, *header.arguments, *own]
     files = {str(path): text}
     edits: dict[str, SourceMap] = {}
     while True:
@@ -240,9 +247,9 @@ def _parse_text(
             return tree, [_build_diagnosis(diagnostic, lines, path, tree) for diagnostic in diagnostics]
         for name in launching:
             files[name], edits[name] = rewrite_launches(_read_text(name, files))
-        with_launches = (*_ARGUMENTS, "-DLOCKSTEP_CHILD_LAUNCHES")
+        with_launches = (*general, "-DLOCKSTEP_CHILD_LAUNCHES")
         header = header if header is UNCOMPILED_HEADER else get_precompiled_header(with_launches)
-        arguments = [*with_launches, *header.arguments, *options]
+        arguments = [*with_launches, *header.arguments, *own]
 
 
 def _find_skipped_lines(
@@ -394,6 +401,7 @@ def _build_diagnosis(diagnostic: cindex.Diagnostic, lines: list[str], path: Path
         message = f"{message[:_MESSAGE_LENGTH]}…"
     if is_child_launch(message):
         message = "the simulator does not support a launch of which a macro writes only a part; write out the launch"
+    message = describe_host_call(diagnostic) or message
     line = lines[position.line - 1] if Path(place.file) == path and 0 < position.line <= len(lines) else None
     if line is not None and message.startswith("expected ';'"):
         number = _COPIED_NUMBER.match(line)

@@ -46,10 +46,8 @@ using ::log1p;
 using ::log2;
 using ::lrint;
 using ::lround;
-using ::max;
 using ::memcpy;
 using ::memset;
-using ::min;
 using ::modf;
 using ::nearbyint;
 using ::nextafter;
@@ -74,19 +72,8 @@ using ::uint8_t;
 using ::uintptr_t;
 
 template <typename LockstepT>
-LOCKSTEP_API inline void swap(LockstepT &a, LockstepT &b) {
-    LockstepT kept = a;
-    a = b;
-    b = kept;
-}
-template <typename LockstepT>
 LOCKSTEP_API inline LockstepT move(LockstepT &value) {
     return value;
-}
-
-template <typename LockstepT>
-LOCKSTEP_API inline LockstepT clamp(LockstepT value, LockstepT low, LockstepT high) {
-    return value < low ? low : high < value ? high : value;
 }
 
 template <typename LockstepT, LockstepT Value>
@@ -186,19 +173,6 @@ LOCKSTEP_TRAIT(is_enum, __is_enum)
 LOCKSTEP_TRAIT(is_void, __is_void)
 LOCKSTEP_TRAIT(is_const, __is_const)
 
-// An array that is a value.
-template <typename LockstepT, size_t Length>
-struct array {
-    LockstepT elements[Length];
-    LOCKSTEP_API constexpr LockstepT &operator[](size_t i) { return elements[i]; }
-    LOCKSTEP_API constexpr const LockstepT &operator[](size_t i) const { return elements[i]; }
-    LOCKSTEP_API static constexpr size_t size() { return Length; }
-    LOCKSTEP_API constexpr LockstepT *data() { return elements; }
-    LOCKSTEP_API constexpr const LockstepT *data() const { return elements; }
-    LOCKSTEP_API constexpr LockstepT *begin() { return elements; }
-    LOCKSTEP_API constexpr LockstepT *end() { return elements + Length; }
-};
-
 template <bool Condition, typename LockstepT = void>
 struct enable_if {};
 template <typename LockstepT>
@@ -228,34 +202,8 @@ struct is_same<LockstepT, LockstepT> {
 template <typename LockstepT, typename LockstepU>
 inline constexpr bool is_same_v = is_same<LockstepT, LockstepU>::value;
 
-template <typename LockstepT>
-struct numeric_limits;
-#define LOCKSTEP_LIMITS(LockstepT, low, smallest, largest, tiny)                                                       \
-    template <>                                                                                                        \
-    struct numeric_limits<LockstepT> {                                                                                 \
-        LOCKSTEP_API static constexpr LockstepT lowest() { return low; }                                               \
-        LOCKSTEP_API static constexpr LockstepT min() { return smallest; }                                             \
-        LOCKSTEP_API static constexpr LockstepT max() { return largest; }                                              \
-        LOCKSTEP_API static constexpr LockstepT epsilon() { return tiny; }                                             \
-        LOCKSTEP_API static constexpr LockstepT infinity() { return (LockstepT)__builtin_huge_val(); }                 \
-    };
-LOCKSTEP_LIMITS(float, -FLT_MAX, FLT_MIN, FLT_MAX, FLT_EPSILON)
-LOCKSTEP_LIMITS(double, -DBL_MAX, 2.2250738585072014e-308, DBL_MAX, DBL_EPSILON)
-#define LOCKSTEP_INTEGER_LIMITS(LockstepT, low, largest)                                                               \
-    template <>                                                                                                        \
-    struct numeric_limits<LockstepT> {                                                                                 \
-        LOCKSTEP_API static constexpr LockstepT lowest() { return low; }                                               \
-        LOCKSTEP_API static constexpr LockstepT min() { return low; }                                                  \
-        LOCKSTEP_API static constexpr LockstepT max() { return largest; }                                              \
-    };
-LOCKSTEP_INTEGER_LIMITS(signed char, -128, 127)
-LOCKSTEP_INTEGER_LIMITS(unsigned char, 0, 255)
-LOCKSTEP_INTEGER_LIMITS(short, -32768, 32767)
-LOCKSTEP_INTEGER_LIMITS(unsigned short, 0, 65535)
-LOCKSTEP_INTEGER_LIMITS(int, INT_MIN, INT_MAX)
-LOCKSTEP_INTEGER_LIMITS(unsigned int, 0, UINT_MAX)
-LOCKSTEP_INTEGER_LIMITS(long, LONG_MIN, LONG_MAX)
-LOCKSTEP_INTEGER_LIMITS(unsigned long, 0, ULONG_MAX)
-LOCKSTEP_INTEGER_LIMITS(long long, -LLONG_MAX - 1, LLONG_MAX)
-LOCKSTEP_INTEGER_LIMITS(unsigned long long, 0, ULLONG_MAX)
+// nvcc's device code cannot call these.
+#define LOCKSTEP_STD
+#include "../cuda/std/lockstep_functions.h"
+#undef LOCKSTEP_STD
 } // namespace std

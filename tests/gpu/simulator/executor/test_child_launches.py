@@ -290,7 +290,7 @@ REFUSED = {
     "a function": ("h<<<1, 1>>>(p);", "h<<<", "a launch of anything but a named __global__ function"),
     "a kernel that is called": ("g<<<1, 1>>>(p); g(p);", "g(p);", "a call of the kernel g"),
     "a launch that a macro writes in part": ("LAUNCH(g)(p);", "LAUNCH", "a launch of which a macro writes only a part"),
-    "the host's function": ("g<<<1, 1>>>(p); host(p);", "host", "reference to __host__ function 'host'"),
+    "the host's function": ("g<<<1, 1>>>(p); host(p);", "host", "the host function host: declare it"),
 }
 
 

@@ -183,7 +183,7 @@ def test_constants_are_made_with_the_smaller_and_the_larger_of_two() -> None:
         template <int N> struct Sizes { static constexpr int bytes = std::min(N * 4, 256), most = max(3u, 2); };
         __global__ void fill(float *out) {
             constexpr int bytes = Sizes<40>::bytes;
-            out[0] = bytes; out[1] = Sizes<100>::bytes + Sizes<1>::most; out[2] = std::min(out[0], 2.5f);
+            out[0] = bytes; out[1] = Sizes<100>::bytes + Sizes<1>::most; out[2] = min(out[0], 2.5f);
         }
         """,
         "fill",

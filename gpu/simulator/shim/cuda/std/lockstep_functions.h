@@ -1,0 +1,67 @@
+// Functions and methods that are host functions in std, and for host and device in cuda::std: each namespace includes
+// this file, with its execution space as LOCKSTEP_STD.
+
+template <typename LockstepT>
+LOCKSTEP_STD constexpr LockstepT max(LockstepT a, LockstepT b) {
+    return a < b ? b : a;
+}
+template <typename LockstepT>
+LOCKSTEP_STD constexpr LockstepT min(LockstepT a, LockstepT b) {
+    return b < a ? b : a;
+}
+template <typename LockstepT>
+LOCKSTEP_STD constexpr LockstepT clamp(LockstepT value, LockstepT low, LockstepT high) {
+    return value < low ? low : high < value ? high : value;
+}
+template <typename LockstepT>
+LOCKSTEP_STD inline void swap(LockstepT &a, LockstepT &b) {
+    LockstepT kept = a;
+    a = b;
+    b = kept;
+}
+
+// An array that is a value.
+template <typename LockstepT, size_t Length>
+struct array {
+    LockstepT elements[Length];
+    LOCKSTEP_STD constexpr LockstepT &operator[](size_t i) { return elements[i]; }
+    LOCKSTEP_STD constexpr const LockstepT &operator[](size_t i) const { return elements[i]; }
+    LOCKSTEP_STD static constexpr size_t size() { return Length; }
+    LOCKSTEP_STD constexpr LockstepT *data() { return elements; }
+    LOCKSTEP_STD constexpr const LockstepT *data() const { return elements; }
+    LOCKSTEP_STD constexpr LockstepT *begin() { return elements; }
+    LOCKSTEP_STD constexpr LockstepT *end() { return elements + Length; }
+};
+
+template <typename LockstepT>
+struct numeric_limits;
+#define LOCKSTEP_LIMITS(LockstepT, low, smallest, largest, tiny)                                                       \
+    template <>                                                                                                        \
+    struct numeric_limits<LockstepT> {                                                                                 \
+        LOCKSTEP_STD static constexpr LockstepT lowest() { return low; }                                               \
+        LOCKSTEP_STD static constexpr LockstepT min() { return smallest; }                                             \
+        LOCKSTEP_STD static constexpr LockstepT max() { return largest; }                                              \
+        LOCKSTEP_STD static constexpr LockstepT epsilon() { return tiny; }                                             \
+        LOCKSTEP_STD static constexpr LockstepT infinity() { return (LockstepT)__builtin_huge_val(); }                 \
+    };
+LOCKSTEP_LIMITS(float, -FLT_MAX, FLT_MIN, FLT_MAX, FLT_EPSILON)
+LOCKSTEP_LIMITS(double, -DBL_MAX, 2.2250738585072014e-308, DBL_MAX, DBL_EPSILON)
+#define LOCKSTEP_INTEGER_LIMITS(LockstepT, low, largest)                                                               \
+    template <>                                                                                                        \
+    struct numeric_limits<LockstepT> {                                                                                 \
+        LOCKSTEP_STD static constexpr LockstepT lowest() { return low; }                                               \
+        LOCKSTEP_STD static constexpr LockstepT min() { return low; }                                                  \
+        LOCKSTEP_STD static constexpr LockstepT max() { return largest; }                                              \
+    };
+LOCKSTEP_INTEGER_LIMITS(signed char, -128, 127)
+LOCKSTEP_INTEGER_LIMITS(unsigned char, 0, 255)
+LOCKSTEP_INTEGER_LIMITS(short, -32768, 32767)
+LOCKSTEP_INTEGER_LIMITS(unsigned short, 0, 65535)
+LOCKSTEP_INTEGER_LIMITS(int, INT_MIN, INT_MAX)
+LOCKSTEP_INTEGER_LIMITS(unsigned int, 0, UINT_MAX)
+LOCKSTEP_INTEGER_LIMITS(long, LONG_MIN, LONG_MAX)
+LOCKSTEP_INTEGER_LIMITS(unsigned long, 0, ULONG_MAX)
+LOCKSTEP_INTEGER_LIMITS(long long, -LLONG_MAX - 1, LLONG_MAX)
+LOCKSTEP_INTEGER_LIMITS(unsigned long long, 0, ULLONG_MAX)
+#undef LOCKSTEP_LIMITS
+#undef LOCKSTEP_INTEGER_LIMITS
