@@ -28,6 +28,7 @@ _MISTAKE_NOUNS = {
     "assertion": "failed assertion",
     "residency": "more blocks than the GPU holds at once",
     "read-only-load": "load of written data through the read-only cache",
+    "undefined-operation": "undefined result of an operation",
 }
 """Nouns for a kernel's mistakes, by the kind of a finding."""
 _BARRIER = re.compile(r"__sync(?:warp|threads)\(\)")

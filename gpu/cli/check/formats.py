@@ -33,6 +33,7 @@ _RULES = {
     "endless": "Endless loop",
     "unfinished": "Limit of time or iterations exceeded",
     "assertion": "Failed assertion",
+    "undefined-operation": "Undefined result of an operation",
     "never-written": "Array never written",
     "constant-never-set": "Constant never set",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from gpu.simulator.checkers.arithmetic import ArithmeticChecker
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.clusters import ClusterChecker
 from gpu.simulator.checkers.memory.heap import HeapChecker, HeapRecords
@@ -32,4 +33,5 @@ def create_checkers(uninitialized: Collection[str] = (), heaps: HeapRecords | No
         LifetimeChecker(),
         ClusterChecker(),
         WarpgroupChecker(),
+        ArithmeticChecker(),
     )

@@ -22,13 +22,14 @@ from gpu.simulator.executor.phases import get_phases
 from gpu.simulator.executor.state.atomics import AtomicOperation
 from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
+from gpu.simulator.executor.state.observer import OperatorSite
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.values import PlainValues
 from gpu.simulator.ir.contraction import get_fused_operation, is_exact_product
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS
 from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
 from gpu.simulator.ir.value_uses import ValueUses
-from gpu.simulator.ir.walking import Visitor
+from gpu.simulator.ir.walking import Visitor, walk
 from gpu.simulator.types import VOID, Pointer, Scalar, has_union, leaves, vector_size
 
 MAXIMUM_DEPTH = 64
@@ -53,6 +54,11 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
             return all(map(_runs_in_any_lane, arguments))
         case _:
             return False
+
+
+def _has_checked_operator(expression: ir.Expression) -> bool:
+    """Return whether the observer is notified of operands in an expression, so that it runs only where it has to."""
+    return any(isinstance(part, ir.Binary) and part.position is not None for part in walk(expression))
 
 
 _ORDERING = ("acquire", "release", "acq_rel")
@@ -139,12 +145,29 @@ class ExpressionCompiler(Visitor):
     def visit_binary(self, node: ir.Binary) -> Evaluator:
         assert isinstance(node.left.type, Scalar)
         product_first = is_exact_product(node.left)
+        if node.position is not None:
+            return self._compile_checked(node, node.position)
         if not product_first and not is_exact_product(node.right):
             return self._apply(node.op, get_binary_operation(node.op, node.left.type), node.left, node.right)
         left, right = self._compile_operand(node.left), self._compile_operand(node.right)
         function = get_fused_operation(node.op, product_first=product_first)
         combine = self.values.fused_operation(node.op, function, product_first=product_first)
         return lambda frame, mask: combine(mask, left(frame, mask), right(frame, mask))
+
+    def _compile_checked(self, node: ir.Binary, position: SourcePosition) -> Evaluator:
+        """Compile an integer operation of whose operands the observer is notified."""
+        assert isinstance(node.left.type, Scalar)
+        left, right = self.compile_expression(node.left), self.compile_expression(node.right)
+        combine = self.values.operation(node.op, get_binary_operation(node.op, node.left.type))
+        site, strip = OperatorSite(position, node.op, node.left.type), self.values.strip
+
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
+            first, second = left(frame, mask), right(frame, mask)
+            if frame.batch.observer is not None:
+                frame.batch.observer.operands(frame.batch, site, strip(first), strip(second), mask)
+            return combine(mask, first, second)
+
+        return run
 
     def _compile_operand(self, operand: ir.Expression) -> Evaluator:
         """Compile an operand, which may be an exact product."""
@@ -224,7 +247,7 @@ class ExpressionCompiler(Visitor):
         if not values.allows_speculation or not _runs_in_any_lane(node.right):
             return lazy
         eager = values.apply(op, np.logical_and if op == "&&" else np.logical_or, [left, right])
-        if self._operation_counter.find_operand_count(node.right) is None:
+        if self._operation_counter.find_operand_count(node.right) is None and not _has_checked_operator(node.right):
             return eager
         return lambda frame, mask: (eager if frame.batch.observer is None else lazy)(frame, mask)
 
@@ -239,7 +262,10 @@ class ExpressionCompiler(Visitor):
             return self.values.choice(condition, *map(self.compile_expression, sides))
         chosen, other = (self._count_operand(side, self.compile_expression(side)) for side in sides)
         eager = self.values.allows_speculation and isinstance(node.type, Scalar) and all(map(_runs_in_any_lane, sides))
-        is_counted = any(self._operation_counter.find_operand_count(side) is not None for side in sides)
+        is_counted = any(
+            self._operation_counter.find_operand_count(side) is not None or _has_checked_operator(side)
+            for side in sides
+        )
         merged = self.values.merge
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
@@ -393,7 +419,7 @@ class ExpressionCompiler(Visitor):
 
     def visit_update(self, node: ir.Update) -> Evaluator:
         """Compile a compound assignment; as in C++, the right side is evaluated first."""
-        change, value = self._change(node), self._compile_operand(node.value)
+        change, value, check = self._change(node), self._compile_operand(node.value), self._check_update(node)
         gives_old, place, values = node.returns_old, node.place, self.values
         if isinstance(place, ir.Local):
             slot, merged, noted = place.slot, values.merge, values.on_assign
@@ -401,6 +427,8 @@ class ExpressionCompiler(Visitor):
             def run_local(frame: CallFrame, mask: LaneMask) -> Any:
                 operand = value(frame, mask)
                 old = frame.values[slot]
+                if check is not None:
+                    check(frame, old, operand, mask)
                 new = change(mask, old, operand)
                 frame.values[slot] = new if frame.declaration_masks[slot] is mask else merged(old, new, mask)
                 if noted is not None:
@@ -416,6 +444,8 @@ class ExpressionCompiler(Visitor):
             operand = value(frame, mask)
             address, at = pointer(frame, mask), index(frame, mask)
             old = values.load_leaf(frame.batch, address, at, leaf, mask, reading)
+            if check is not None:
+                check(frame, old, operand, mask)
             new = change(mask, old, operand)
             if frame.batch.scheduler is not None:
                 frame.batch.scheduler.yield_before_write()
@@ -423,6 +453,19 @@ class ExpressionCompiler(Visitor):
             return old if gives_old else new
 
         return run
+
+    def _check_update(self, node: ir.Update) -> Callable[[CallFrame, Any, Any, LaneMask], None] | None:
+        """Return a function that notifies the observer of an update's operands; None if the result is defined."""
+        if node.position is None:
+            return None
+        assert isinstance(node.compute_type, Scalar)
+        site, strip = OperatorSite(node.position, node.op, node.compute_type), self.values.strip
+
+        def check(frame: CallFrame, old: Any, operand: Any, mask: LaneMask) -> None:
+            if frame.batch.observer is not None:
+                frame.batch.observer.operands(frame.batch, site, strip(old), strip(operand), mask)
+
+        return check
 
     def _change(self, expression: ir.Update) -> Callable[[LaneMask, Any, Any], Any]:
         """Return a function that computes the new value of an update from the old value and the right side."""

@@ -84,7 +84,8 @@ class Binary:
     """An arithmetic, bitwise or comparison operator; both operands have one type (except a shift's).
 
     Pointers are compared as numbers, which a `Cast` produces. An exact product is not rounded before the sum or
-    difference of which it is an operand.
+    difference of which it is an operand. An integer division, remainder or shift of the user's code has a position if
+    its result may be undefined in C++.
     """
 
     type: Scalar
@@ -92,6 +93,7 @@ class Binary:
     left: Expression
     right: Expression
     is_exact: bool = False
+    position: SourcePosition | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -273,7 +275,10 @@ class Assign:
 
 @dataclass(frozen=True)
 class Update:
-    """`place op= value`, computed in a given type; evaluates to the new value, or to the old one (`x++`)."""
+    """`place op= value`, computed in a given type; evaluates to the new value, or to the old one (`x++`).
+
+    `position` is as for `Binary`.
+    """
 
     type: Type
     place: Place
@@ -281,6 +286,7 @@ class Update:
     value: Expression
     compute_type: Scalar | Pointer
     returns_old: bool = False
+    position: SourcePosition | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, LocalMemory
+from gpu.simulator.types import Scalar
 
 Array = npt.NDArray[Any]
 
@@ -174,6 +175,25 @@ class HeapCall:
     mask: LaneMask
 
 
+@dataclass(frozen=True)
+class OperatorSite:
+    """An integer division, remainder or shift whose result may be undefined in C++.
+
+    Parameters
+    ----------
+    position : SourcePosition
+        The position of the operation.
+    op : str
+        "/", "%", "<<" or ">>".
+    type : Scalar
+        The type of the left operand, after integer promotion.
+    """
+
+    position: SourcePosition
+    op: str
+    type: Scalar
+
+
 class Observer:
     """Receives notifications during a launch. The methods do nothing; subclasses override those that they need.
 
@@ -212,6 +232,9 @@ class Observer:
         mask : LaneMask
             The lanes that evaluate it.
         """
+
+    def operands(self, batch: BlockBatch, site: OperatorSite, left: Any, right: Any, mask: LaneMask) -> None:
+        """Handle the operands of an integer division, remainder or shift: one for all lanes, or one per lane."""
 
     def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
         """Handle the step expression of a `for` loop that the lanes of `mask` are about to evaluate."""
@@ -363,8 +386,8 @@ class Observers(Observer):
             ignoring = getattr(Observer, name)
             return [getattr(each, name) for each in observers if getattr(type(each), name) is not ignoring]
 
-        self._step_handlers, self._branch_handlers, self._access_handlers = map(
-            find_handlers, ("step", "branch", "access")
+        self._step_handlers, self._branch_handlers, self._access_handlers, self._operand_handlers = map(
+            find_handlers, ("step", "branch", "access", "operands")
         )
 
     def drop_after_fault(self) -> None:
@@ -390,6 +413,10 @@ class Observers(Observer):
     def conditional_operand(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
         for observer in self._observers:
             observer.conditional_operand(batch, position, operations, mask)
+
+    def operands(self, batch: BlockBatch, site: OperatorSite, left: Any, right: Any, mask: LaneMask) -> None:
+        for handle in self._operand_handlers:
+            handle(batch, site, left, right, mask)
 
     def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
         for observer in self._observers:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind, get_reported_position
+from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind, get_reported_position, is_own
 from gpu.simulator.frontend.expressions import calls
 from gpu.simulator.frontend.lowering.addresses import is_assignment
 from gpu.simulator.frontend.lowering.constant_folding import fold_constants
@@ -23,7 +24,7 @@ from gpu.simulator.frontend.lowering.conversions import (
 from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_function_type, value_type
 from gpu.simulator.ir.contraction import contract_operands, contract_product
-from gpu.simulator.types import BOOL, INT64, VOID, Pointer, Scalar
+from gpu.simulator.types import BOOL, INT64, VOID, Pointer, Scalar, Type
 
 _POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 
@@ -49,7 +50,20 @@ def lower_binary(lower: Lowering, cursor: Cursor) -> ir.Expression:
     type = lower.type_of(cursor)
     if not isinstance(type, Scalar):
         raise build_unsupported_error(cursor, f"the operator {operator} here")
-    return fold_constants(ir.Binary(type, operator, *contract_operands(operator, first, second)))
+    operands = contract_operands(operator, first, second)
+    position = _find_undefined_position(cursor, operator, first.type, second)
+    return fold_constants(ir.Binary(type, operator, *operands, position=position))
+
+
+def _find_undefined_position(cursor: Cursor, operator: str, type: Type, right: ir.Expression) -> SourcePosition | None:
+    """Return the position of an integer operator in the user's code that is undefined for some values, else None."""
+    if operator not in ("/", "%", "<<", ">>") or not isinstance(type, Scalar) or type.is_float or not is_own(cursor):
+        return None
+    if isinstance(right, ir.Const):
+        is_shift = operator in ("<<", ">>")
+        if 0 <= right.value < 8 * type.size if is_shift else right.value not in (0, -1):
+            return None
+    return get_reported_position(cursor)
 
 
 def _lower_pointer_arithmetic(
@@ -122,7 +136,8 @@ def _lower_assignment(lower: Lowering, cursor: Cursor, place: ir.Place) -> ir.Ex
     shift = operator in ("<<", ">>")
     compute = promote(place.type) if shift else value.type
     assert isinstance(compute, Scalar)
-    return ir.Update(place.type, place, operator, contract_product(operator, value), compute)
+    position = _find_undefined_position(cursor, operator, compute, value)
+    return ir.Update(place.type, place, operator, contract_product(operator, value), compute, position=position)
 
 
 def _required_place(lower: Lowering, cursor: Cursor) -> ir.Place:
