@@ -17,6 +17,7 @@ from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorMod
 from gpu.recording.recording import RecordedLaunch, Recording, Shape
 from gpu.recording.trace import Trace
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.schedule import Chooser
 from gpu.simulator.simulated_module import SimulatedModule
 
 MAXIMUM_LANE_EVENTS = 4_000_000
@@ -53,8 +54,8 @@ class TracingEngine(SimulatorEngine):
 
     Parameters
     ----------
-    schedule : str
-        One of `gpu.base.schedules.NAMES`.
+    schedule : str or Chooser
+        One of `gpu.base.schedules.NAMES`, or a chooser of the next warp.
     max_lane_events : int
         Limit on recorded statements of single lanes; later launches run unrecorded.
     max_rounds : int, optional
@@ -63,12 +64,13 @@ class TracingEngine(SimulatorEngine):
 
     def __init__(
         self,
-        schedule: str = ROUND_ROBIN,
+        schedule: str | Chooser = ROUND_ROBIN,
         *,
         max_lane_events: int = MAXIMUM_LANE_EVENTS,
         max_rounds: int | None = None,
     ) -> None:
-        super().__init__("lockstep", schedule=schedule)
+        super().__init__("lockstep", schedule=str(schedule))
+        self._order = schedule
         # A few blocks can be inspected; one would hide their interaction.
         self.device = replace(self.device, multiprocessors=2)
         self._remaining_lane_events = max_lane_events
@@ -155,7 +157,7 @@ class TracingEngine(SimulatorEngine):
                 shared_bytes=shared_bytes,
                 max_lane_events=self._remaining_lane_events,
                 max_rounds=self._max_rounds,
-                schedule=self.schedule,
+                schedule=self._order,
                 uninitialized=empty,
                 blocks=blocks,
             )

@@ -16,13 +16,13 @@ import numpy as np
 from gpu.base.errors import CompileError, Diagnostic, InputError, KernelError, LaunchError
 from gpu.base.paths import KERNELS
 from gpu.base.resource_limits import limit_resources
-from gpu.base.schedules import ROUND_ROBIN, Schedule
+from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.checking_engine import CheckingEngine
 from gpu.lessons.expressions import Array, evaluate_number
 from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.program_grading import grade_program
 from gpu.lessons.questions.run_questions import DEFAULT_GPU, model_stage
-from gpu.lessons.scenes import MAX_LOOP_ITERATIONS, record_stage
+from gpu.lessons.scenes import MAX_LOOP_ITERATIONS, create_chooser, record_stage
 from gpu.lessons.stage import Stage, find_wrong_elements
 from gpu.lessons.stage_arrays import FRACTIONS_KIND
 from gpu.lessons.task_texts import reference_solution
@@ -32,7 +32,7 @@ from gpu.recording.recording import Recording
 from gpu.run.work_count import collect_run_counts
 from gpu.simulator.checkers.report import build_diagnostics
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.executor.schedule import LateChooser
+from gpu.simulator.counting.inner_branches import InnerBranchCounter
 from gpu.simulator.executor.state.memory import POISON
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 from gpu.simulator.simulated_module import SimulatedModule
@@ -222,13 +222,12 @@ class _Grader:
         if not self._is_new(before, case):
             return None
         variables.restore()
-        counters = Counters()
+        counters, inner_branches = Counters(), InnerBranchCounter()
         engine.findings.clear()
         engine.schedule = case.schedule
-        shuffled = Schedule.parse(case.schedule)
-        engine.chooser = LateChooser(shuffled.seed) if shuffled.kind.name == "shuffle" else None
+        engine.chooser = create_chooser(case)
         counted = bool(self._task.limits) and case == GradingCase(case.n, seed=case.seed)
-        engine.extra_observers = (counters,) if counted else ()
+        engine.extra_observers = (counters, inner_branches) if counted else ()
         self._runs += 1
         after: Mapping[str, Array] | None = None
         try:
@@ -251,13 +250,11 @@ class _Grader:
             waits = engine.chooser.long_waits if engine.chooser is not None else None
             loops = waits.loops if waits is not None else set()
             if loops:
-                # A recording would not show the failure: it runs each iteration of a wait.
                 lines = format_lines(sorted({position.line for position in loops}))
                 described += f"; other threads take longer than the iterations that the wait in {lines} counts"
-                judgment = replace(judgment, case=None)
             return replace(judgment, input=described)
         if counted:
-            self._record_limits(counters, engine.build_simulated_module(self._stage.file), case.n)
+            self._record_limits(counters, inner_branches, engine.build_simulated_module(self._stage.file), case.n)
         return None
 
     def _is_new(self, inputs: Mapping[str, Array], case: GradingCase) -> bool:
@@ -308,9 +305,13 @@ class _Grader:
                     return WrongElement(name, index, got, expected, unwritten=False, is_input=True)
         return None
 
-    def _record_limits(self, counters: Counters, module: SimulatedModule, n: int) -> None:
+    def _record_limits(
+        self, counters: Counters, inner_branches: InnerBranchCounter, module: SimulatedModule, n: int
+    ) -> None:
         """Compare counters with the task's limits; keep the worst case of each."""
         counts: dict[str, float] = dict(collect_run_counts(counters.total()))
+        counts["branches"] += inner_branches.branches
+        counts["divergent_branches"] += inner_branches.divergent_branches
         counts["sectors_per_request"] = counts["sectors"] / counts["requests"] if counts["requests"] else 0.0
         names = self._stage.evaluate_names(n)
         counts["shared_bytes"] = self._stage.count_shared_bytes(module, names)

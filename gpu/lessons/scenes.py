@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu.base.errors import InputError, LaunchError, SourcePosition
-from gpu.base.schedules import ROUND_ROBIN
+from gpu.base.schedules import ROUND_ROBIN, Schedule
 from gpu.engines.tracing_engine import TracingEngine
 from gpu.files.toml import format_value
 from gpu.lessons.lesson import Lesson, Place, Scene
@@ -19,6 +19,7 @@ from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern
 from gpu.run.workload import Workload
+from gpu.simulator.executor.schedule import Chooser, LateChooser
 from gpu.stepping.phases import find_phases
 
 MAX_LOOP_ITERATIONS = 6000
@@ -108,6 +109,12 @@ def complete_parameters(scene: Scene, parameters: Mapping[str, Any]) -> dict[str
     return pattern.check(parameters)
 
 
+def create_chooser(case: GradingCase) -> Chooser | None:
+    """Return what chooses the next warp in place of a case's schedule: with shuffled warps, waits last long."""
+    schedule = Schedule.parse(case.schedule)
+    return LateChooser(schedule.seed) if schedule.kind.name == "shuffle" else None
+
+
 def record_stage(stage: Stage, text: str, case: GradingCase, *, for_display: bool = False) -> Recording:
     """Record a lesson's kernel with the given text; a mistake that ends the run ends the recording.
 
@@ -127,7 +134,7 @@ def record_stage(stage: Stage, text: str, case: GradingCase, *, for_display: boo
     InputError, KernelError
         As of `Stage.run`.
     """
-    engine = TracingEngine(case.schedule, max_rounds=MAX_LOOP_ITERATIONS)
+    engine = TracingEngine(create_chooser(case) or case.schedule, max_rounds=MAX_LOOP_ITERATIONS)
     engine.sources = {stage.file: text}
     failure = ""
     with closing(engine):

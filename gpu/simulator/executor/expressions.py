@@ -56,6 +56,12 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
             return False
 
 
+def _report_condition(frame: CallFrame, mask: LaneMask, true_mask: LaneMask | None) -> None:
+    """Notify the observer of a condition within an expression that decides about accesses or effects."""
+    if frame.batch.observer is not None:
+        frame.batch.observer.inner_branch(frame.batch, mask, true_mask)
+
+
 def _has_checked_operator(expression: ir.Expression) -> bool:
     """Return whether the observer is notified of operands in an expression, so that it runs only where it has to."""
     return any(isinstance(part, ir.Binary) and part.position is not None for part in walk(expression))
@@ -243,7 +249,8 @@ class ExpressionCompiler(Visitor):
     def visit_logical(self, node: ir.Logical) -> Evaluator:
         op, values = node.op, self.values
         left, right = self.compile_expression(node.left), self.compile_expression(node.right)
-        lazy = values.logical(op, left, self._count_operand(node.right, right))
+        report = None if _runs_in_any_lane(node.right) else _report_condition
+        lazy = values.logical(op, left, self._count_operand(node.right, right), report)
         if not values.allows_speculation or not _runs_in_any_lane(node.right):
             return lazy
         eager = values.apply(op, np.logical_and if op == "&&" else np.logical_or, [left, right])
@@ -266,13 +273,15 @@ class ExpressionCompiler(Visitor):
             self._operation_counter.find_operand_count(side) is not None or _has_checked_operator(side)
             for side in sides
         )
-        merged = self.values.merge
+        merged, branches = self.values.merge, not all(map(_runs_in_any_lane, sides))
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             decision = condition(frame, mask)
             if eager and isinstance(decision, np.ndarray) and (not is_counted or frame.batch.observer is None):
                 return np.where(decision, chosen(frame, mask), other(frame, mask))
             true, false = mask.split(decision)
+            if branches:
+                _report_condition(frame, mask, true)
             if false is None:
                 return chosen(frame, mask)
             if true is None:

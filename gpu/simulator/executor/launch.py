@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -89,12 +90,16 @@ def _refuse_child(child: ChildLaunch, depth: int) -> None:
 
 @dataclass
 class _Attempt:
-    """An order in which to run a number of blocks; if it can fail, it ends as soon as lanes starve."""
+    """An order in which to run a number of blocks; if it can fail, it ends as soon as lanes starve.
+
+    A probed attempt has run before, and what it did was undone.
+    """
 
     order: ExecutionOrder
     blocks: int
     fairness: int
     can_fail: bool
+    is_probed: bool = False
 
 
 @dataclass
@@ -431,11 +436,13 @@ class SimulatedKernel:
         if not attempt.can_fail or (self._compiler.values is PLAIN and not is_large):
             return None
         cluster = self._function.cluster or (1, 1, 1)
+        # The attempt must make the same choices, as long waits end in an order that only they lead to.
+        order = deepcopy(attempt.order) if attempt.order.has_long_waits else attempt.order
         probe = RunningBatch(batch.geometry, batch.grid, batch.first, batch.shared_bytes, cluster=cluster)
-        tree = HostLaunch(_refuse_child, lambda batch: None, None, None, attempt.order, _EXCESS_SECONDS)
+        tree = HostLaunch(_refuse_child, lambda batch: None, None, None, order, _EXCESS_SECONDS)
         tree.attach_batch(probe, 0)
         try:
-            self._run_and_undo(probe, values, attempt.order, watches_syncs=self._syncs_in_branches)
+            self._run_and_undo(probe, values, order, watches_syncs=self._syncs_in_branches)
         except StarvationError as starvation:
             if starvation.position is not None or starvation.needs_lanes:
                 return starvation
@@ -446,7 +453,7 @@ class SimulatedKernel:
             # The attempt shows the error.
         except MemoryError:
             pass
-        attempt.can_fail = False
+        attempt.can_fail, attempt.is_probed = False, True
         return None
 
     @cached_property
@@ -624,7 +631,7 @@ class SimulatedKernel:
             if order.lanes_per_part > 1:
                 orders.append((ExecutionOrder(RoundRobinChooser(), lanes_per_part=1), (_RESIDENT_LANES[1],)))
             # Long waits need a monitor, which only an order has that can fail.
-            fairness, least = 0, 0 if order.chooser is not None and order.chooser.long_waits else self._fairness
+            fairness, least = 0, 0 if order.has_long_waits else self._fairness
             for tried, limits in orders:
                 if (
                     self._syncs_grid
@@ -646,9 +653,9 @@ class SimulatedKernel:
     ) -> StarvationError | None:
         """Run a batch; return where its lanes starve, if they do: then what it has done is undone."""
         order, buffer = attempt.order, None
-        if attempt.can_fail:
+        if attempt.can_fail or (attempt.is_probed and order.has_long_waits):
             batch.monitor = ProgressMonitor(watches_syncs=self._syncs_in_branches)
-            if observer is not None:
+            if observer is not None and attempt.can_fail:
                 batch.observer = buffer = EventBuffer(observer, batch.monitor.stop)
         if batch.observer is not None:
             batch.observer.batch_begins(batch)

@@ -293,7 +293,7 @@ class LockstepCompiler:
         condition = self._bare(statement.condition) if statement.condition is not None else None
         advance = self._bare(statement.step) if statement.step is not None else None
         body = self.compile_statement(statement.body)
-        tests_first, position = statement.tests_first, statement.position
+        tests_first, position, values = statement.tests_first, statement.position, self.values
         # Only launches whose progress is watched ask: for nested loops, each answer walks all inner loops again.
         may_wait = functools.cache(lambda: reads_strongly(statement))
         is_repetition = functools.cache(lambda: repeats_itself(statement))
@@ -355,7 +355,7 @@ class LockstepCompiler:
                     advance(frame, live)
                 frame.batch.rounds += 1
                 if frame.batch.monitor is not None and may_wait():
-                    _watch_progress(frame, frame.batch.monitor, live, count, statement, kind_of_wait)
+                    _watch_progress(frame, frame.batch.monitor, live, count, statement, kind_of_wait, values)
                     count = live.count if live is not None else 0
                 iterations += 1
                 if limit := reached_limit(frame, live, iterations):
@@ -484,6 +484,7 @@ def _watch_progress(
     count: int,
     loop: ir.Loop,
     kind_of_wait: Callable[[], str],
+    values: PlainValues,
 ) -> None:
     """Count an iteration of a loop in which lanes may wait; `count` lanes began it, and `live` continue."""
     batch, position = frame.batch, loop.position
@@ -497,7 +498,7 @@ def _watch_progress(
         error.position, error.lane = position, int(live.lanes[0])
         raise
     if is_waiting and batch.scheduler is not None:
-        batch.scheduler.wait_in_loop(loop, frame.values, live)
+        batch.scheduler.wait_in_loop(loop, frame.values, live, values)
 
 
 def _runs_alone(batch: RunningBatch) -> bool:

@@ -30,7 +30,7 @@ from gpu.simulator.executor.state.batch import Array
 from gpu.simulator.executor.state.batches import find_compared_constants, only_counts_iterations
 from gpu.simulator.executor.state.memory import LocalMemory
 from gpu.simulator.executor.state.observer import IssuedStep, WarpSync
-from gpu.simulator.executor.state.running_batch import RunningBatch, WarpOperation
+from gpu.simulator.executor.state.running_batch import Conversions, RunningBatch, WarpOperation
 
 _MAX_CHOICES = 1000
 """The most choices of a part without those that wait for a phase: they may do something else that others wait for."""
@@ -80,7 +80,7 @@ class LongWaits:
         self._remaining_statements -= 1
         return self._remaining_statements > 0
 
-    def prolong(self, part: Hashable, loop: ir.Loop, variables: list[Any], mask: LaneMask) -> bool:
+    def prolong(self, part: Hashable, loop: ir.Loop, variables: list[Any], mask: LaneMask, values: Conversions) -> bool:
         """Note an iteration in which a part waited, and advance the variable that counts them, if there is one.
 
         Parameters
@@ -92,6 +92,8 @@ class LongWaits:
             The variables of the loop's function; changed in place.
         mask : LaneMask
             The lanes in the loop.
+        values : Conversions
+            The algebra of the variables' values.
 
         Returns
         -------
@@ -103,7 +105,7 @@ class LongWaits:
                 return False
             self._waited.add((part, loop.position))
             self._remaining_statements = _ALONE_STATEMENTS
-        self._snapshots.append(list(variables))
+        self._snapshots.append([None if value is None else values.strip(value) for value in variables])
         if len(self._snapshots) > _COMPARED_ITERATIONS:
             slot = _find_counter(self._snapshots[-_COMPARED_ITERATIONS - 1 :], mask)
             if slot is not None and only_counts_iterations(loop, slot):
@@ -111,7 +113,8 @@ class LongWaits:
                 before, value = (snapshot[slot] for snapshot in self._snapshots[-2:])
                 first, last = (int(_get_lane(each, mask)) for each in (before, value))
                 advanced = _advance(first, last, np.asarray(value).dtype, find_compared_constants(loop, slot))
-                variables[slot] = np.where(mask.bits, np.asarray(advanced, np.asarray(value).dtype), value)
+                later = np.where(mask.bits, np.asarray(advanced, np.asarray(value).dtype), value)
+                variables[slot] = values.convert(lambda _: later, variables[slot])
                 self._snapshots.clear()
         return True
 
@@ -174,6 +177,11 @@ class LateChooser(ShuffledChooser):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.long_waits: LongWaits = LongWaits()
+        self._seed = seed
+
+    def __str__(self) -> str:
+        """The schedule of the same parts without long waits."""
+        return f"shuffle:{self._seed}"
 
     def keeps_running(self) -> bool:
         return self.long_waits.keeps_running()
@@ -196,6 +204,11 @@ class ExecutionOrder:
     chooser: Chooser | None = None
     lanes_per_part: int = WARP
     register_seed: int | None = None
+
+    @property
+    def has_long_waits(self) -> bool:
+        """Whether waits in loops are prolonged."""
+        return self.chooser is not None and self.chooser.long_waits is not None
 
     @property
     def batch_lanes(self) -> int:
@@ -377,9 +390,13 @@ class WarpScheduler:
         self._failed_tests.add(part.number)
         self._wait(part, position, self._phase_waiters)
 
-    def wait_in_loop(self, loop: ir.Loop, variables: list[Any], mask: LaneMask) -> None:
+    def wait_in_loop(self, loop: ir.Loop, variables: list[Any], mask: LaneMask, values: Conversions) -> None:
         part, long_waits = self._current, self._chooser.long_waits
-        if part is not None and long_waits is not None and long_waits.prolong(part.number, loop, variables, mask):
+        if (
+            part is not None
+            and long_waits is not None
+            and long_waits.prolong(part.number, loop, variables, mask, values)
+        ):
             return
         if part is None or (len(self._ready) < 2 and not self._loop_waiters):
             return

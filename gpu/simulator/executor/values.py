@@ -30,6 +30,9 @@ Leaves = Sequence[tuple[int, Leaf]]
 Barrier = Callable[[CallFrame, LaneMask, Any], tuple[LaneMask, Any]]
 """Waits at a block barrier with a vote per lane; returns the lanes that arrived and their votes."""
 
+ConditionNotifier = Callable[[CallFrame, LaneMask, LaneMask | None], None]
+"""Notifies the observer of the lanes that test a condition, and of those that evaluate an operand; None for none."""
+
 ExchangeNotifier = Callable[[CallFrame, LaneMask, Any, Sequence[Any]], None]
 
 
@@ -114,14 +117,19 @@ class PlainValues:
         """Return a closure that converts a value to another type."""
         return lambda frame, mask: function(operand(frame, mask))
 
-    def logical(self, op: str, left: Evaluator, right: Evaluator) -> Evaluator:
-        """Return a closure of `&&` or `||` that evaluates the right side only in the lanes that need it."""
+    def logical(self, op: str, left: Evaluator, right: Evaluator, report: ConditionNotifier | None = None) -> Evaluator:
+        """Return a closure of `&&` or `||` that evaluates the right side only in the lanes that need it.
+
+        `report`, if given, is called with these lanes before.
+        """
         conjunction = op == "&&"
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             first = left(frame, mask)
             true, false = mask.split(first)
             needed = true if conjunction else false
+            if report is not None:
+                report(frame, mask, needed)
             if needed is None:
                 return np.bool_(not conjunction)
             second = right(frame, needed)

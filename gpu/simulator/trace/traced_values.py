@@ -21,7 +21,7 @@ from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.observer import Access
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.state.running_batch import RunningBatch, WarpOperation
-from gpu.simulator.executor.values import Barrier, ExchangeNotifier, PlainValues, synchronize_warps
+from gpu.simulator.executor.values import Barrier, ConditionNotifier, ExchangeNotifier, PlainValues, synchronize_warps
 from gpu.simulator.trace.recorded_memory import NO_NODE
 from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.trace.warp_nodes import record_block_vote, record_matrix_product, record_reduction
@@ -130,7 +130,7 @@ class TracedValues(PlainValues):
     def conversion(self, function: Callable[[Any], Any], operand: Evaluator) -> Evaluator:
         return lambda frame, mask: self.convert(function, operand(frame, mask))
 
-    def logical(self, op: str, left: Evaluator, right: Evaluator) -> Evaluator:
+    def logical(self, op: str, left: Evaluator, right: Evaluator, report: ConditionNotifier | None = None) -> Evaluator:
         conjunction = op == "&&"
         combine = np.logical_and if conjunction else np.logical_or
 
@@ -138,6 +138,8 @@ class TracedValues(PlainValues):
             first, second = left(frame, mask), TracedValue(np.bool_(conjunction))
             true, false = mask.split(first.value)
             needed = true if conjunction else false
+            if report is not None:
+                report(frame, mask, needed)
             if needed is not None:
                 second = self.merge(second, right(frame, needed), needed)
             return self._operate(op, combine, mask, (first, second))

@@ -92,6 +92,14 @@ DOMAINS = [
 ]
 
 
+_THREAD = "int t = blockIdx.x * blockDim.x + threadIdx.x;\n"
+
+
+def grade_text(name: str, text: str) -> Judgment:
+    lesson = read_lesson(LIBRARY / name.split("/")[0])
+    return grade_submission(lesson, lesson.task(name.split("/")[1]), text)
+
+
 def grade_edit(name: str, before: str, after: str) -> Judgment:
     lesson = read_lesson(LIBRARY / name.split("/")[0])
     task = lesson.task(name.split("/")[1])
@@ -186,3 +194,47 @@ def test_check_warns_of_a_parameter_that_never_varies(tmp_path: Path) -> None:
     assert "2 instead of scale is accepted" in str(warning)
     write_lesson(tmp_path, TASK, head=varied)
     assert not [*find_warnings(read_lesson(tmp_path))]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "(t % 2 == 0 && ((y[t] = x[t] * x[t]), true)) || (y[t] = x[t] + 1);",
+        "t % 2 == 0 ? (y[t] = x[t] * x[t]) : (y[t] = x[t] + 1);",
+        "switch (t & 1) { case 0: y[t] = x[t] * x[t]; break; default: y[t] = x[t] + 1; }",
+    ],
+)
+def test_operands_and_sections_with_effects_are_branches(body: str) -> None:
+    source = f"__global__ void parity(const int *x, int *y, int n) {{\n{_THREAD}if (t >= n) return;\n{body}\n}}"
+    judgment = grade_text("02-divergence/no-divergence", source)
+    assert judgment.verdict.words == "✗ not accepted: right, but over a limit: divergent branches"
+
+
+def test_a_choice_between_values_is_no_branch() -> None:
+    body = "if (t < n) { int v = x[t], square = v * v; y[t] = t % 2 == 0 ? square : v + 1; }"
+    source = f"__global__ void parity(const int *x, int *y, int n) {{\n{_THREAD}{body}\n}}"
+    assert grade_text("02-divergence/no-divergence", source).accepted
+
+
+def test_an_operation_that_is_undefined_for_one_thread_is_rejected() -> None:
+    judgment = grade_edit("12-compaction/pack", "votes & ((1u << t) - 1)", "votes << (32 - t)")
+    assert (
+        judgment.verdict.words == "✗ not accepted: correct on this input only by luck; "
+        "undefined result of an operation in line 8"
+    )
+    assert "an integer of 32 bits cannot be shifted by 32" in judgment.sentences[-1]
+    assert "thread 0" in judgment.sentences[-1]
+
+
+def test_the_recording_of_a_wait_that_gives_up_shows_its_failure() -> None:
+    wait, bounded = "while (flags[part - 1] == 0) {", "for (int k = 0; k < 100000 && flags[part - 1] == 0; ++k) {"
+    lesson = read_lesson(LIBRARY / "11-memory-order")
+    task = lesson.task("chain")
+    text = reference_solution(lesson, task).replace(wait, bounded)
+    judgment = grade_submission(lesson, task, text)
+    assert "longer than the iterations that the wait in line 17 counts" in judgment.input
+    failure = record_failure(lesson, task, text, judgment)
+    assert failure is not None
+    moments = [(moment, finding.kind) for moment, finding, *_ in failure.recording.findings]
+    assert (failure.moment, "uninitialized") in moments or (failure.moment, "race") in moments
+    assert failure.moment < failure.recording.event_count

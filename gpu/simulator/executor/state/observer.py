@@ -254,6 +254,19 @@ class Observer:
             Those for which it is true; None if there are none.
         """
 
+    def inner_branch(self, batch: BlockBatch, mask: LaneMask, true_mask: LaneMask | None) -> None:
+        """Handle a condition of `&&`, `||` or `?:` that decides which lanes access memory or have effects.
+
+        Parameters
+        ----------
+        batch : BlockBatch
+            The running batch.
+        mask : LaneMask
+            The lanes that tested the condition.
+        true_mask : LaneMask or None
+            Those that evaluate the right side, or the first of the two values; None if there are none.
+        """
+
     def choose_case(
         self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, entering: Sequence[LaneMask | None]
     ) -> None:
@@ -386,9 +399,10 @@ class Observers(Observer):
             ignoring = getattr(Observer, name)
             return [getattr(each, name) for each in observers if getattr(type(each), name) is not ignoring]
 
-        self._step_handlers, self._branch_handlers, self._access_handlers, self._operand_handlers = map(
-            find_handlers, ("step", "branch", "access", "operands")
+        self._step_handlers, self._branch_handlers, self._access_handlers = map(
+            find_handlers, ("step", "branch", "access")
         )
+        self._operand_handlers, self._inner_branch_handlers = map(find_handlers, ("operands", "inner_branch"))
 
     def drop_after_fault(self) -> None:
         """Notify only the observers with `outlives_faults` from now on."""
@@ -425,6 +439,10 @@ class Observers(Observer):
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, true_mask: LaneMask | None) -> None:
         for handle in self._branch_handlers:
             handle(batch, position, mask, true_mask)
+
+    def inner_branch(self, batch: BlockBatch, mask: LaneMask, true_mask: LaneMask | None) -> None:
+        for handle in self._inner_branch_handlers:
+            handle(batch, mask, true_mask)
 
     def choose_case(
         self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, entering: Sequence[LaneMask | None]

@@ -44,6 +44,16 @@ class WarpOperation:
         return self._result
 
 
+class Conversions(Protocol):
+    """Conversions of the values of variables, which may have more attached."""
+
+    def strip(self, value: Any) -> Any:
+        """Convert a value to a bare value."""
+
+    def convert(self, function: Callable[[Any], Any], value: Any) -> Any:
+        """Replace the bare value of a value by the function's result for it."""
+
+
 class Scheduler(Protocol):
     """Runs one warp of a batch, or one part of a warp, at a time."""
 
@@ -62,7 +72,7 @@ class Scheduler(Protocol):
     def recheck_phases(self) -> None:
         """Let the parts that wait for phases test them again, because an mbarrier has changed."""
 
-    def wait_in_loop(self, loop: ir.Loop, variables: list[Any], mask: LaneMask) -> None:
+    def wait_in_loop(self, loop: ir.Loop, variables: list[Any], mask: LaneMask, values: Conversions) -> None:
         """Switch to other parts for a while: the running part probably waits in a loop for what they write.
 
         Parameters
@@ -72,6 +82,8 @@ class Scheduler(Protocol):
             The variables of the loop's function, which a schedule may change.
         mask : LaneMask
             The lanes in the loop.
+        values : Conversions
+            The algebra of the variables' values.
         """
 
     def yield_before_write(self) -> None:
