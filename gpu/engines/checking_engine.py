@@ -14,7 +14,7 @@ from gpu.base.lane_mask import LaneMask
 from gpu.base.resource_limits import CPU_SECONDS
 from gpu.base.thread_names import Extents
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, get_buffer, get_memory
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, get_buffer, get_memory, list_descending_blocks
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.checkers.races.races import RaceChecker
@@ -72,6 +72,8 @@ class CheckingEngine(SimulatorEngine):
         Additional observers of launches.
     chooser : Chooser or None
         Selects the next warp, instead of the schedule.
+    is_descending : bool
+        Whether the blocks of a launch run one after the other, the last one first, if they may.
     max_rounds : int
         Loop-iteration limit of a launch.
     max_seconds : float
@@ -82,6 +84,7 @@ class CheckingEngine(SimulatorEngine):
         super().__init__("lockstep")
         self.extra_observers: tuple[Observer, ...] = ()
         self.chooser: Chooser | None = None
+        self.is_descending = False
         self.max_rounds, self.max_seconds = MAXIMUM_ROUNDS, CPU_SECONDS
         self._on_print = on_print
         self._checks = checks
@@ -137,20 +140,24 @@ class CheckingEngine(SimulatorEngine):
         checkers = create_checkers(unwritten, self._heaps) if self._checks else ()
         coverage = _Coverage(self.reached)
         trial = RaceChecker() if self._checks else None
+        is_descending = self.is_descending and kernel.has_separate_blocks
+        parts: Sequence[range | None] = list_descending_blocks(grid) if is_descending else (None,)
         try:
-            kernel.launch(
-                grid,
-                block,
-                values,
-                shared_bytes=shared_bytes,
-                on_progress=self.on_progress,
-                observers=(*checkers, coverage, *self.extra_observers),
-                on_print=self._on_print,
-                schedule=self.chooser or self.schedule,
-                max_rounds=self.max_rounds,
-                max_seconds=self.max_seconds,
-                trial_observer=trial,
-            )
+            for blocks in parts:
+                kernel.launch(
+                    grid,
+                    block,
+                    values,
+                    shared_bytes=shared_bytes,
+                    on_progress=self.on_progress,
+                    observers=(*checkers, coverage, *self.extra_observers),
+                    on_print=self._on_print,
+                    schedule=self.chooser or self.schedule,
+                    max_rounds=self.max_rounds,
+                    max_seconds=self.max_seconds,
+                    blocks=blocks,
+                    trial_observer=trial,
+                )
         except LaunchError as error:
             if error.kind:
                 self.findings.append(build_error_finding(error))

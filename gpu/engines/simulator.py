@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -107,6 +108,12 @@ class SimulatorModule:
 
     def set_constant(self, name: str, values: Array) -> None:
         self._module.set_constant(name, values)
+
+
+def list_descending_blocks(grid: Extent) -> list[range]:
+    """Return the numbers of a grid's blocks, one by one, the last one first."""
+    count = grid if isinstance(grid, int) else math.prod(grid)
+    return [range(number, number + 1) for number in reversed(range(count))]
 
 
 class SimulatorEngine:

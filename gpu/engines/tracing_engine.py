@@ -13,7 +13,14 @@ import numpy.typing as npt
 from gpu.base.errors import KernelError, LaunchError
 from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.base import Argument, Array, Buffer, Extent, Kernel, kernel_text
-from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorModule, get_buffer, get_memory
+from gpu.engines.simulator import (
+    SimulatedBuffer,
+    SimulatorEngine,
+    SimulatorModule,
+    get_buffer,
+    get_memory,
+    list_descending_blocks,
+)
 from gpu.recording.recording import RecordedLaunch, Recording, Shape
 from gpu.recording.trace import Trace
 from gpu.simulator.executor.launch import SimulatedKernel
@@ -60,6 +67,8 @@ class TracingEngine(SimulatorEngine):
         Limit on recorded statements of single lanes; later launches run unrecorded.
     max_rounds : int, optional
         Loop-iteration limit of a launch.
+    is_descending : bool
+        Whether the blocks of a launch are recorded one after the other, the last one first, if they may run so.
     """
 
     def __init__(
@@ -68,9 +77,10 @@ class TracingEngine(SimulatorEngine):
         *,
         max_lane_events: int = MAXIMUM_LANE_EVENTS,
         max_rounds: int | None = None,
+        is_descending: bool = False,
     ) -> None:
         super().__init__("lockstep", schedule=str(schedule))
-        self._order = schedule
+        self._order, self._is_descending = schedule, is_descending
         # A few blocks can be inspected; one would hide their interaction.
         self.device = replace(self.device, multiprocessors=2)
         self._remaining_lane_events = max_lane_events
@@ -141,6 +151,10 @@ class TracingEngine(SimulatorEngine):
             The launch is invalid, or it fails; the recording contains the events up to the failure.
         """
         assert isinstance(kernel, TracedKernel)
+        if self._is_descending and blocks is None and kernel.simulated_kernel.has_separate_blocks:
+            for block_number in list_descending_blocks(grid):
+                self.launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes, blocks=block_number)
+            return
         if self._remaining_lane_events <= 0:
             plain = SimulatorModule(kernel.module, edited=True).kernel(kernel.name)
             super().launch(plain, grid, block, *arguments, shared_bytes=shared_bytes)

@@ -18,6 +18,7 @@ from gpu.base.paths import KERNELS
 from gpu.base.resource_limits import limit_resources
 from gpu.base.schedules import ROUND_ROBIN
 from gpu.engines.checking_engine import CheckingEngine
+from gpu.kernel.figures import sum_counters
 from gpu.lessons.expressions import Array, evaluate_number
 from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.program_grading import grade_program
@@ -29,10 +30,10 @@ from gpu.lessons.task_texts import reference_solution
 from gpu.messages.judgments import RANDOM_KIND, CounterLimit, GradingCase, Judgment, WrongElement
 from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict, describe_mistakes, format_lines
 from gpu.recording.recording import Recording
-from gpu.run.work_count import collect_run_counts
+from gpu.run.work_count import RETURNED_ATOMICS, collect_run_counts
 from gpu.simulator.checkers.report import build_diagnostics
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.counting.inner_branches import InnerBranchCounter
+from gpu.simulator.counting.expression_counter import ExpressionCounter
 from gpu.simulator.executor.state.memory import POISON
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 from gpu.simulator.simulated_module import SimulatedModule
@@ -48,6 +49,8 @@ _TIME_LIMIT_S = 20.0
 """Seconds after which a launch is stopped if it has not reached its loop limit; results do not depend on time."""
 _SCHEDULE_KINDS = (("lanes", 128), ("shuffle", 512), ("cached", 512))
 """Kinds of schedules, and the most threads of a launch in each; running lanes independently is slow."""
+_DESCENDING_THREADS = 512
+"""The most threads of a launch whose blocks run one after the other, the last one first."""
 _UNDEFINED = frozenset(
     f"-W{name}"
     for name in (
@@ -160,6 +163,9 @@ def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]
 
 
 def _generate_scheduled_cases(task: Task, stage: Stage, hidden: int) -> Iterator[GradingCase]:
+    if task.schedule_count:
+        few = [n for n in task.sizes if stage.count_threads(n) <= _DESCENDING_THREADS] or task.sizes[:1]
+        yield GradingCase(few[-1], RANDOM_KIND, hidden, is_descending=True)
     for number in range(task.schedule_count):
         kind, most = _SCHEDULE_KINDS[number % len(_SCHEDULE_KINDS)]
         small = [n for n in task.sizes if stage.count_threads(n) <= most] or list(task.sizes[:1])
@@ -175,8 +181,8 @@ class _Grader:
         self._stage = lesson.stage(task.stage)
         self._reference = reference_solution(lesson, task)
         self._runs = 0
-        self._worst_limits: dict[str, CounterLimit] = {}
-        self._seen: set[tuple[int, int, str, bytes]] = set()
+        self._worst_limits: dict[tuple[str, bool], CounterLimit] = {}
+        self._seen: set[tuple[int, int, str, bool, bytes]] = set()
 
     def grade(self) -> Judgment:
         engine, reference_engine = (
@@ -222,12 +228,12 @@ class _Grader:
         if not self._is_new(before, case):
             return None
         variables.restore()
-        counters, inner_branches = Counters(), InnerBranchCounter()
+        counters, expressions = Counters(), ExpressionCounter()
         engine.findings.clear()
         engine.schedule = case.schedule
-        engine.chooser = create_chooser(case)
-        counted = bool(self._task.limits) and case == GradingCase(case.n, seed=case.seed)
-        engine.extra_observers = (counters, inner_branches) if counted else ()
+        engine.chooser, engine.is_descending = create_chooser(case), case.is_descending
+        counted = bool(self._task.limits or self._task.requirements) and case == GradingCase(case.n, seed=case.seed)
+        engine.extra_observers = (counters, expressions) if counted else ()
         self._runs += 1
         after: Mapping[str, Array] | None = None
         try:
@@ -252,15 +258,17 @@ class _Grader:
             if loops:
                 lines = format_lines(sorted({position.line for position in loops}))
                 described += f"; other threads take longer than the iterations that the wait in {lines} counts"
+            if case.is_descending and any(finding.kind == "endless" for finding in engine.findings):
+                described += "; a block must not wait for blocks that may not have started"
             return replace(judgment, input=described)
         if counted:
-            self._record_limits(counters, inner_branches, engine.build_simulated_module(self._stage.file), case.n)
+            self._record_limits(counters, expressions, engine.build_simulated_module(self._stage.file), case.n)
         return None
 
     def _is_new(self, inputs: Mapping[str, Array], case: GradingCase) -> bool:
         """Return whether no earlier case of this size, trial and schedule has the same inputs."""
         digest = hashlib.sha256(b"".join(values.tobytes() for values in inputs.values())).digest()
-        key = (case.n, case.trial, case.schedule, digest)
+        key = (case.n, case.trial, case.schedule, case.is_descending, digest)
         is_new = key not in self._seen
         self._seen.add(key)
         return is_new
@@ -306,22 +314,26 @@ class _Grader:
         return None
 
     def _record_limits(
-        self, counters: Counters, inner_branches: InnerBranchCounter, module: SimulatedModule, n: int
+        self, counters: Counters, expressions: ExpressionCounter, module: SimulatedModule, n: int
     ) -> None:
         """Compare counters with the task's limits; keep the worst case of each."""
         counts: dict[str, float] = dict(collect_run_counts(counters.total()))
-        counts["branches"] += inner_branches.branches
-        counts["divergent_branches"] += inner_branches.divergent_branches
+        counts["branches"] += expressions.branches
+        counts["divergent_branches"] += expressions.divergent_branches
+        counts["exchanges"] = expressions.exchanges
+        counts["returned_atomics"] = sum_counters(counters.total(), RETURNED_ATOMICS)
         counts["sectors_per_request"] = counts["sectors"] / counts["requests"] if counts["requests"] else 0.0
         names = self._stage.evaluate_names(n)
         counts["shared_bytes"] = self._stage.count_shared_bytes(module, names)
-        for counter, text in self._task.limits.items():
-            limit = CounterLimit(counter, n, round(counts[counter], 3), evaluate_number(text, names))
-            before = self._worst_limits.get(counter)
+        bounds = [*self._task.limits.items(), *self._task.requirements.items()]
+        for number, (counter, text) in enumerate(bounds):
+            is_least = number >= len(self._task.limits)
+            limit = CounterLimit(counter, n, round(counts[counter], 3), evaluate_number(text, names), is_least)
+            before = self._worst_limits.get((counter, is_least))
             if before is None or (
                 before.is_met and (not limit.is_met or _limit_fraction(limit) >= _limit_fraction(before))
             ):
-                self._worst_limits[counter] = limit
+                self._worst_limits[counter, is_least] = limit
 
     def _check_limits(self) -> Judgment:
         limits = tuple(self._worst_limits.values())
@@ -335,10 +347,11 @@ class _Grader:
         )
         check = Check(input=f"n up to {max(self._task.sizes)}", orders=orders)
         if exceeded:
-            words = f"✗ not accepted: right, but over a limit: {exceeded[0].counter.replace('_', ' ')}"
+            fault = "without what the task requires" if exceeded[0].is_least else "over a limit"
+            words = f"✗ not accepted: right, but {fault}: {exceeded[0].counter.replace('_', ' ')}"
             verdict = Verdict("flawed", words, f"The result is right. {exceeded[0]}.")
             # A modeled size is not run, and too large to be stepped through.
-            is_counted = exceeded[0].counter in self._task.limits
+            is_counted = exceeded[0] in self._worst_limits.values()
             hidden = zlib.crc32(f"{self._task.name} {self._seed}".encode())
             case = GradingCase(exceeded[0].n, seed=hidden) if is_counted else None
             return Judgment(self._task.name, False, verdict, check, case, None, limits, self._runs)
@@ -420,6 +433,8 @@ class _Variables:
 
 
 def _limit_fraction(limit: CounterLimit) -> float:
+    if limit.is_least:
+        return limit.most / limit.counted if limit.counted else math.inf
     return limit.counted / limit.most if limit.most else math.inf if limit.counted else 0.0
 
 

@@ -142,6 +142,8 @@ class Task:
         How inputs are generated.
     limits : mapping of str to (str or float)
         The limit of each counter, as an expression of n.
+    requirements : mapping of str to (str or float)
+        The least value of each counter, as an expression of n.
     schedule_count : int
         Number of additional schedules.
     modeled_limit : mapping
@@ -162,6 +164,7 @@ class Task:
     has_hidden_size: bool = False
     kinds: tuple[str, ...] = ()
     limits: Mapping[str, str | float] = field(default_factory=dict)
+    requirements: Mapping[str, str | float] = field(default_factory=dict)
     schedule_count: int = 0
     modeled_limit: Mapping[str, Any] = field(default_factory=dict)
     mistakes: tuple[PlannedMistake, ...] = ()

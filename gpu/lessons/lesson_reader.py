@@ -31,11 +31,13 @@ DEFAULT_SCHEDULE_COUNT = 4
 LIMIT_COUNTERS = (
     "requests", "sectors", "sectors_per_request", "shared_requests", "wavefronts", "conflicts", "warp_statements",
     "lane_statements", "branches", "divergent_branches", "operations", "barriers", "atomics", "hottest_atomics",
-    "shared_bytes",
+    "shared_bytes", "exchanges", "returned_atomics",
 )  # fmt: skip
-"""Counters that a task can limit, as in `gpu.messages.run_counts.RunCounts`; `barriers` is summed over all blocks.
+"""Counters that a task can limit or require, as in `gpu.messages.run_counts.RunCounts`.
 
-`shared_bytes` is the shared memory of a block, static and dynamic.
+`barriers` is summed over all blocks. `shared_bytes` is the shared memory of a block, static and dynamic. `exchanges`
+are shuffles, votes and reductions of warps. `returned_atomics` are requests of atomic operations on global memory whose
+results are used.
 """
 
 MARKED_LINES = re.compile(
@@ -394,8 +396,8 @@ class _LessonReader:
         return Question(ask, prompt, tuple(_read_texts(block, values, "hints")), options, block.line)
 
     def _read_task(self, block: _TomlBlock, values: Mapping[str, Any]) -> Task:
-        keys = ("name", "kind", "prompt", "kernel", "start", "sizes", "kinds", "limits", "orders", "modeled",
-                "mistakes", "hints")  # fmt: skip
+        keys = ("name", "kind", "prompt", "kernel", "start", "sizes", "kinds", "limits", "requires", "orders",
+                "modeled", "mistakes", "hints")  # fmt: skip
         _check_keys(block, values, keys, "a task")
         name = _read_typed(block, values, "name", str)
         if not _NAME.fullmatch(name):
@@ -410,11 +412,11 @@ class _LessonReader:
         if stage not in self._stages:
             names = ", ".join(self._stages) or "none"
             raise block.error(f"The lesson's head has no kernel {stage!r}; it has {names}.", "kernel")
-        limits = _read_expressions(block, values, "limits")
-        for limit in limits:
+        limits, requirements = (_read_expressions(block, values, key) for key in ("limits", "requires"))
+        for limit in (*limits, *requirements):
             if limit not in LIMIT_COUNTERS:
                 raise block.error(f"{limit!r} is not a counter; available: {', '.join(LIMIT_COUNTERS)}.", limit)
-        if self._stages[stage].program is not None and ({"limits", "modeled"} & values.keys()):
+        if self._stages[stage].program is not None and ({"limits", "requires", "modeled"} & values.keys()):
             raise block.error("A task whose submission is a whole program has no limits.", "limits")
         kinds = tuple(_read_texts(block, values, "kinds")) or INPUT_KINDS
         for input_kind in kinds:
@@ -437,6 +439,7 @@ class _LessonReader:
             has_hidden_size=not values.get("sizes"),
             kinds=kinds,
             limits=limits,
+            requirements=requirements,
             schedule_count=_read_integer(block, values, "orders", DEFAULT_SCHEDULE_COUNT, _MAX_SCHEDULES),
             modeled_limit=_read_modeled_limit(block, values),
             mistakes=mistakes,

@@ -96,6 +96,8 @@ def _outline_task(lesson: Lesson, task: Task) -> TaskOutline:
 def _format_limits(task: Task) -> Iterator[str]:
     for counter, most in task.limits.items():
         yield f"{counter.replace('_', ' ')}: at most {most}"
+    for counter, least in task.requirements.items():
+        yield f"{counter.replace('_', ' ')}: at least {least}"
     if task.modeled_limit:
         gpu, times = task.modeled_limit.get("gpu", DEFAULT_GPU).upper(), task.modeled_limit["times"]
         size = task.modeled_limit["n"]

@@ -134,7 +134,8 @@ def record_stage(stage: Stage, text: str, case: GradingCase, *, for_display: boo
     InputError, KernelError
         As of `Stage.run`.
     """
-    engine = TracingEngine(create_chooser(case) or case.schedule, max_rounds=MAX_LOOP_ITERATIONS)
+    order = create_chooser(case) or case.schedule
+    engine = TracingEngine(order, max_rounds=MAX_LOOP_ITERATIONS, is_descending=case.is_descending)
     engine.sources = {stage.file: text}
     failure = ""
     with closing(engine):

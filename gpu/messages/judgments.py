@@ -27,6 +27,8 @@ class GradingCase:
     schedule : str
     trial : int
         Value of `trial` in the lesson's expressions: varies blocks, grids and other parameters. 0 in scenes.
+    is_descending : bool
+        Whether the blocks of a launch run one after the other, the last one first.
     """
 
     n: int
@@ -34,9 +36,11 @@ class GradingCase:
     seed: int = 0
     schedule: str = "round-robin"
     trial: int = 0
+    is_descending: bool = False
 
     def __str__(self) -> str:
         order = "" if self.schedule == "round-robin" else f", schedule {self.schedule}"
+        order += ", blocks one after the other from the last to the first" if self.is_descending else ""
         return f"n = {self.n}, {self.kind}{order}"
 
 
@@ -74,22 +78,27 @@ class WrongElement:
 
 @dataclass(frozen=True)
 class CounterLimit:
-    """Counter and its limit, at the size with the largest excess or, if there is none, the smallest margin."""
+    """Counter and its limit, at the size with the largest excess or, if there is none, the smallest margin.
+
+    If `is_least`, the limit `most` is a lower one.
+    """
 
     counter: str
     n: int
     counted: float
     most: float
+    is_least: bool = False
 
     @property
     def is_met(self) -> bool:
-        return self.counted <= self.most
+        return self.counted >= self.most if self.is_least else self.counted <= self.most
 
     def __str__(self) -> str:
         counter = self.counter.replace("_", " ")
         counter = counter[:1].upper() + counter[1:]
         mark = "✓" if self.is_met else "✗"
-        return f"{mark} {counter}: {self.counted:g} at n = {self.n:,}; the limit is {self.most:g}"
+        limit = f"at least {self.most:g} are required" if self.is_least else f"the limit is {self.most:g}"
+        return f"{mark} {counter}: {self.counted:g} at n = {self.n:,}; {limit}"
 
 
 @dataclass(frozen=True)

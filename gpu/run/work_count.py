@@ -94,6 +94,10 @@ def _describe_input_size(pattern: Pattern, inputs: Inputs, params: Mapping[str, 
     return size, values.size, "element"
 
 
+RETURNED_ATOMICS = tuple(name for name in REQUESTS if name.endswith("_atom.sum"))
+"""Counters of the requests of atomic operations on global memory whose results are used."""
+
+
 def collect_run_counts(total: Mapping[str, int | float]) -> dict[str, int]:
     """Return the counted fields of `RunCounts` from a run's counters."""
     atomics = [name for name in REQUESTS if name.endswith(("_red.sum", "_atom.sum"))]

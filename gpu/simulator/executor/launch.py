@@ -218,6 +218,11 @@ class SimulatedKernel:
         """Return the same kernel, compiled by another compiler."""
         return SimulatedKernel(self._function, compiler, self._variables, self._shared_limit)
 
+    @property
+    def has_separate_blocks(self) -> bool:
+        """Whether a launch may run its blocks one after the other: it has no grid barriers and no clusters."""
+        return not self._syncs_grid and prod(self._function.cluster or (1,)) == 1
+
     def with_cluster(self, cluster: tuple[int, int, int]) -> SimulatedKernel:
         """Return the same kernel with clusters of `cluster` blocks along x, y and z."""
         function = dataclasses.replace(self._function, cluster=cluster)

@@ -42,6 +42,7 @@ def test_a_lesson_is_read(tmp_path: Path) -> None:
         (TASK.replace('"gap"', '"repair"'), 22, "A repair task needs mistakes"),
         (SHOW + '[question]\nask = "lanes"\n' + TASK, 28, "A step can have a question or a task"),
         (TASK + "limits = { speed = 3 }\n", 28, "'speed' is not a counter"),
+        (TASK + "requires = { speed = 3 }\n", 28, "'speed' is not a counter"),
         (TASK.replace("[1, 7", "[0, 7"), 27, "sizes must be an integer from 1"),
         (TASK + "limits = 3\n", 28, "limits must be a table"),
         (TASK + "limits = { sectors = [] }\n", 28, "sectors has [] instead of an expression or a number"),

@@ -238,3 +238,55 @@ def test_the_recording_of_a_wait_that_gives_up_shows_its_failure() -> None:
     moments = [(moment, finding.kind) for moment, finding, *_ in failure.recording.findings]
     assert (failure.moment, "uninitialized") in moments or (failure.moment, "race") in moments
     assert failure.moment < failure.recording.event_count
+
+
+NAIVE_PRODUCT = """__global__ void product(const float *A, const float *B, float *C, int m, int n, int k) {
+    int column = blockIdx.x * 8 + threadIdx.x, row = blockIdx.y * 8 + threadIdx.y;
+    if (row >= m || column >= n) return;
+    float sum = 0.0f;
+    for (int i = 0; i < k; ++i) sum += A[row * k + i] * B[i * n + column];
+    C[row * n + column] = sum;
+}"""
+LARGEST_BY_ATOMICS = """__global__ void largest(const int *x, int *y, int n) {
+    __shared__ int best;
+    if (threadIdx.x == 0) best = -2147483647 - 1;
+    __syncthreads();
+    for (int i = threadIdx.x; i < n; i += 128) atomicMax(&best, x[i]);
+    __syncthreads();
+    if (threadIdx.x == 0) *y = best;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "counter"),
+    [
+        ("16-matrix-product/tiled", NAIVE_PRODUCT, "shared requests"),
+        ("08-reduction/largest", LARGEST_BY_ATOMICS, "exchanges"),
+    ],
+)
+def test_a_right_result_without_the_technique_is_rejected(name: str, text: str, counter: str) -> None:
+    judgment = grade_text(name, text)
+    assert judgment.verdict.words == f"✗ not accepted: right, but without what the task requires: {counter}"
+    (sentence,) = [sentence for sentence in judgment.sentences if "required" in sentence]
+    assert sentence.startswith(f"✗ {counter.capitalize()}: 0 at n = 1; at least ")
+
+
+def test_a_ticket_that_is_taken_must_be_used() -> None:
+    used, unused = "part = atomicAdd(next, 1);", "atomicAdd(next, 1);\n        part = blockIdx.x;"
+    judgment = grade_edit("10-any-length/ticket", used, unused)
+    assert judgment.verdict.words.endswith("without what the task requires: returned atomics")
+
+
+def test_a_wait_for_a_block_that_may_not_have_started_is_rejected_and_shown() -> None:
+    used = "part = atomicAdd(next, 1);"
+    waiting = f"while (atomicAdd(next, 0) < blockIdx.x) {{\n        }}\n        {used}"
+    lesson = read_lesson(LIBRARY / "10-any-length")
+    task = lesson.task("ticket")
+    text = reference_solution(lesson, task).replace(used, waiting)
+    judgment = grade_submission(lesson, task, text)
+    assert judgment.case is not None
+    assert judgment.case.is_descending
+    assert "a block must not wait for blocks that may not have started" in judgment.input
+    failure = record_failure(lesson, task, text, judgment)
+    assert failure is not None
+    assert [finding.kind for _, finding, *_ in failure.recording.findings] == ["endless"]

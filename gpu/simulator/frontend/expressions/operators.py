@@ -61,7 +61,8 @@ def _find_undefined_position(cursor: Cursor, operator: str, type: Type, right: i
         return None
     if isinstance(right, ir.Const):
         is_shift = operator in ("<<", ">>")
-        if 0 <= right.value < 8 * type.size if is_shift else right.value not in (0, -1):
+        amount = int(right.value)
+        if 0 <= amount < 8 * type.size if is_shift else amount not in (0, -1):
             return None
     return get_reported_position(cursor)
 

@@ -1,11 +1,11 @@
-"""Branches of `&&`, `||` and `?:`, counted per warp against a count by hand."""
+"""Branches of `&&`, `||` and `?:`, and exchanges of lanes, counted per warp against a count by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from gpu.simulator.counting.inner_branches import InnerBranchCounter
+from gpu.simulator.counting.expression_counter import ExpressionCounter
 from tests.gpu.simulator.kernel_runner import build
 
 # With 2 warps of 32 threads and x[i] = i: branches of both, and those at which the lanes of a warp differ.
@@ -28,7 +28,17 @@ CASES = {
 def test_conditions_that_decide_about_accesses_are_branches(case: str) -> None:
     body, branches, divergent = CASES[case]
     source = f"__global__ void k(const int *x, int *y) {{ int i = threadIdx.x; {body} }}"
-    counter = InnerBranchCounter()
+    counter = ExpressionCounter()
     x = np.arange(128, dtype=np.int32).view(np.uint8)
     build(source).kernel("k").launch((1, 1, 1), (64, 1, 1), [x, x.copy()], observers=[counter])
     assert (counter.branches, counter.divergent_branches) == (branches, divergent)
+
+
+def test_exchanges_are_counted_once_per_warp() -> None:
+    body = "int v = __shfl_down_sync(~0u, x[i], 1) + __ballot_sync(~0u, i);\n__syncwarp();"
+    body += "if (i < 32) v += __all_sync(~0u, v);"
+    source = f"__global__ void k(const int *x, int *y) {{ int i = threadIdx.x; {body} y[i] = v; }}"
+    counter = ExpressionCounter()
+    x = np.arange(128, dtype=np.int32).view(np.uint8)
+    build(source).kernel("k").launch((1, 1, 1), (64, 1, 1), [x, x.copy()], observers=[counter])
+    assert counter.exchanges == 2 + 2 + 1

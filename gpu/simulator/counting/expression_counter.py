@@ -1,4 +1,4 @@
-"""Counts of branches within expressions: of `&&`, `||` and `?:`."""
+"""Counts of what happens within expressions: branches of `&&`, `||` and `?:`, and exchanges between lanes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import numpy as np
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.counting.traffic import Warps
 from gpu.simulator.executor.state.batch import BlockBatch
-from gpu.simulator.executor.state.observer import Observer
+from gpu.simulator.executor.state.observer import Observer, WarpSync
 
 
-class InnerBranchCounter(Observer):
-    """Count the conditions of `&&`, `||` and `?:` that decide which lanes access memory or have effects.
+class ExpressionCounter(Observer):
+    """Count branches and exchanges within expressions; `Counters` counts those of statements.
 
-    nvcc's code branches there like that of an `if`. `Counters` counts only statements.
+    The conditions of `&&`, `||` and `?:` are branches if they decide which lanes access memory or have effects. nvcc's
+    code branches there like that of an `if`.
     """
 
     def __init__(self) -> None:
@@ -21,6 +22,8 @@ class InnerBranchCounter(Observer):
         """Conditions that a warp tested."""
         self.divergent_branches = 0
         """Those for which its lanes differed."""
+        self.exchanges = 0
+        """Shuffles, votes, matches and reductions of warps."""
 
     def inner_branch(self, batch: BlockBatch, mask: LaneMask, true_mask: LaneMask | None) -> None:
         warps = Warps(mask)
@@ -28,3 +31,7 @@ class InnerBranchCounter(Observer):
         if true_mask is not None and true_mask.count < mask.count:
             words = Warps(true_mask).words
             self.divergent_branches += int(np.count_nonzero((words != 0) & (words != warps.words)))
+
+    def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
+        if sync.name != "__syncwarp":
+            self.exchanges += Warps(sync.mask).count
