@@ -246,7 +246,10 @@ class StepTab(QWidget):
             self._show_message(error.message)
             return
         self._requested_steppable = self.steppable
-        self.stepper.record(request, self.steppable.text(request))
+        # The picture of the moment before would be prepared for keys that no longer reach it.
+        self.prefetcher.stop()
+        moment = self.player.moment if self.first_moment is None else self.first_moment
+        self.stepper.record(request, self.steppable.text(request), moment)
 
     @property
     def _input_kind(self) -> InputKind | None:
@@ -342,7 +345,8 @@ class StepTab(QWidget):
             models.layout, models.warps, several_blocks=models.several_blocks, failed=bool(recording.failure)
         )
         self.panes.flow.show_findings(models.finding_cells, build_finding_pictures(models))
-        self._show_symbols()
+        if self.panes.symbols.isChecked():
+            self._show_symbols()
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
         self.panes.timeline.open(models.segments, findings, names, models.phases.intervals)

@@ -188,7 +188,15 @@ class DataflowLayout:
         """Return a copy that shows symbols instead of values, or values if `symbols` is None."""
         result = copy(self)
         result.symbols = symbols
+        result.__dict__.pop("text_lengths", None)
         return result
+
+    @cached_property
+    def text_lengths(self) -> tuple[int, int]:
+        """Return the maximum numbers of characters of a cell's text and of a bin's name."""
+        rows = range(len(self.rows))
+        values = max((len(text) for row in rows for text in self.texts(row, 6)), default=1)
+        return values, max((len(name) for row in rows for name in self.names(row)[:-1]), default=1)
 
     @property
     def max_text_length(self) -> int:

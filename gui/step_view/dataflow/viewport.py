@@ -71,9 +71,7 @@ class Viewport:
     def show_layout(self, layout: DataflowLayout | None) -> None:
         """Replace the layout by one of this dataflow with other texts."""
         self.layout = layout
-        rows = range(0 if layout is None else len(layout.rows))
-        self._max_text_length = max((len(text) for row in rows if layout for text in layout.texts(row, 6)), default=1)
-        self._max_name_length = max((len(name) for row in rows if layout for name in layout.names(row)[:-1]), default=1)
+        self._max_text_length, self._max_name_length = (1, 1) if layout is None else layout.text_lengths
 
     def resize(self, width: int, height: int, moment: int) -> None:
         """Set the size of the viewport."""

@@ -162,6 +162,15 @@ class RecordingModels:
                 return self.layout.dataflow.cell_at(found.moment + 1, name, int(own[0]), block=block)
         return None
 
+    def prepare(self, moment: int) -> None:
+        """Compute what the window shows first, at a moment: texts, cells with findings, lanes and variables."""
+        _ = self.layout.text_lengths, self.finding_cells
+        if self.recording.event_count:
+            event = min(max(moment - 1, 0), self.recording.event_count - 1)
+            self.lanes.lanes_at(event)
+            launch, number = self.recording.locate_moment(event)
+            launch.trace.registers(number)
+
     @property
     def has_outside_elements(self) -> bool:
         """Return whether an access ended a launch because it is out of an array's bounds."""

@@ -57,10 +57,16 @@ class Stepper(QObject):
         """Return the job queue, after starting its process."""
         return self._jobs()
 
-    def record(self, request: StepRequest, text: CountedText | None = None) -> None:
+    def record(self, request: StepRequest, text: CountedText | None = None, first_moment: int = 0) -> None:
         """Record a run, or read a saved recording; this replaces the previous request.
 
-        For a histogram of a text, `text` has the names of its arrays and bins.
+        Parameters
+        ----------
+        request : StepRequest
+        text : CountedText or None
+            For a histogram of a text, the names of its arrays and bins.
+        first_moment : int
+            The moment that is probably shown first, which is prepared in the background.
         """
         self._last_number += 1
         number = self._last_number
@@ -76,8 +82,12 @@ class Stepper(QObject):
         if self.jobs.age(self._channel) > STALE_S:
             # A request that is no longer needed may be a kernel that never ends.
             self.jobs.stop()
-        self.jobs.post(self._channel, request, lambda event: self._read_result(number, request, text, event),
-                       priority=self._priority)  # fmt: skip
+        self.jobs.post(
+            self._channel,
+            request,
+            lambda event: self._read_result(number, request, text, first_moment, event),
+            priority=self._priority,
+        )
 
     def warm_up(self, request: RunRequest) -> None:
         """Record and read a run at low priority to warm up the process, and discard the result."""
@@ -102,7 +112,12 @@ class Stepper(QObject):
         return False
 
     def _read_result(
-        self, number: int, request: StepRequest, text: CountedText | None, event: RecordingFile | Failure
+        self,
+        number: int,
+        request: StepRequest,
+        text: CountedText | None,
+        first_moment: int,
+        event: RecordingFile | Failure,
     ) -> None:
         if number != self._last_number:
             return
@@ -115,7 +130,9 @@ class Stepper(QObject):
         handles = event.arrays
 
         def read() -> RecordingModels:
-            return models.add_text(models.load_models(event.path), text)
+            loaded = models.add_text(models.load_models(event.path), text)
+            loaded.prepare(first_moment)
+            return loaded
 
         run_in_background(lambda: self._emit_read(number, request, (_try_load(read), event.path, handles)))
 

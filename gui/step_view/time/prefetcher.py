@@ -24,6 +24,10 @@ class Prefetcher(QObject):
         self._work = work
         self._idle_timer.start()
 
+    def stop(self) -> None:
+        """Drop the work that is left."""
+        self.start(iter(()))
+
     @property
     def busy(self) -> bool:
         """Return whether there is work left."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import StepPattern
 from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
+from gpu.stepping.moment.lanes import LaunchLanes
 from gui.editor.kernel_lines import find_kernel_lines
 from gui.painting.theme import look
 from gui.step_view.cards.lanes import ACTIVE
@@ -896,3 +898,19 @@ def test_a_shorter_recording_with_another_picture_replaces_one_that_was_at_its_e
     wait_for_recording(qtbot, tab)
     assert tab.player.end < longer
     assert (tab.panes.kinds.chosen, tab.player.moment) == ("Flow", 0)
+
+
+def test_the_first_moment_of_a_recording_is_prepared_in_the_background(qtbot, tab, monkeypatch):
+    threads, derive = [], LaunchLanes.__init__
+
+    def note_thread(*arguments):
+        threads.append(threading.current_thread())
+        derive(*arguments)
+
+    monkeypatch.setattr(LaunchLanes, "__init__", note_thread)
+    tab.first_moment = 30
+    tab.record()
+    wait_for_recording(qtbot, tab)
+    assert tab.player.moment == 30
+    assert threads
+    assert threading.main_thread() not in threads
