@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 from gpu.base.errors import KernelError
 from gpu.files.source_lexer import blank_comments
@@ -159,11 +159,27 @@ class PtxKernel:
         return tuple(variable for variable in self.variables if variable.space == "shared" and variable.size)
 
 
+class LazyKernels(Mapping[str, PtxKernel]):
+    """Kernels by name, each parsed when it is first read: a file has many, and a run launches few of them."""
+
+    def __init__(self, parsers: Mapping[str, Callable[[], PtxKernel]]) -> None:
+        self._parsers = {name: cache(parse) for name, parse in parsers.items()}
+
+    def __getitem__(self, name: str) -> PtxKernel:
+        return self._parsers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parsers)
+
+    def __len__(self) -> int:
+        return len(self._parsers)
+
+
 @dataclass(eq=False)
 class PtxProgram:
     """The kernels of a file by name, and its variables."""
 
-    kernels: dict[str, PtxKernel]
+    kernels: Mapping[str, PtxKernel]
     variables: tuple[PtxVariable, ...]
 
     def find_kernel(self, name: str) -> PtxKernel:
@@ -227,7 +243,7 @@ def parse_ptx(text: str, file: str = "") -> PtxProgram:
     """Parse PTX text; instructions get the source lines of the named file, where the text has them."""
     text = _HOST_CALL.sub(_replace_host_call, replace_wait_loops(blank_comments(text), ""))
     files = frozenset(number for number, name in _FILE.findall(text) if name.replace("\\", "/").endswith(f"/{file}"))
-    kernels: dict[str, PtxKernel] = {}
+    parsers: dict[str, Callable[[], PtxKernel]] = {}
     outside, end = [], 0
     for match in _ENTRY.finditer(text):
         outside.append(text[end : match.start()])
@@ -235,18 +251,23 @@ def parse_ptx(text: str, file: str = "") -> PtxProgram:
         opening = text.index("{", head)
         end = _find_closing_bracket(text, opening, "{}")
         first = text.count("\n", 0, opening + 1) + 1
-        kernels[match[1]] = _parse_kernel(
-            match[1], text[match.end() : head - 1], text[opening + 1 : end - 1], files, first
+        parsers[match[1]] = partial(
+            _parse_kernel, match[1], text[match.end() : head - 1], text[opening + 1 : end - 1], files, first
         )
     outside.append(text[end:])
     variables = tuple(variable for part in outside for variable in _parse_variables(part))
-    for kernel in kernels.values():
-        used = {
-            word for block in kernel.blocks for instruction in block.instructions for word in _find_names(instruction)
-        }
-        shared = [variable for variable in variables if variable.space == "shared" and variable.name in used]
-        kernel.variables = (*kernel.variables, *shared)
-    return PtxProgram(kernels, variables)
+    shared = tuple(variable for variable in variables if variable.space == "shared")
+    return PtxProgram(
+        LazyKernels({name: partial(_add_shared_variables, parse, shared) for name, parse in parsers.items()}), variables
+    )
+
+
+def _add_shared_variables(parse: Callable[[], PtxKernel], shared: Sequence[PtxVariable]) -> PtxKernel:
+    """Return a parsed kernel with the file's shared variables that it uses."""
+    kernel = parse()
+    used = {word for block in kernel.blocks for instruction in block.instructions for word in _find_names(instruction)}
+    kernel.variables = (*kernel.variables, *(variable for variable in shared if variable.name in used))
+    return kernel
 
 
 def _replace_host_call(call: re.Match[str]) -> str:

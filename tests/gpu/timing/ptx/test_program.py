@@ -67,3 +67,12 @@ def test_a_name_of_no_or_several_kernels_is_refused(name):
     )
     with pytest.raises(KernelError, match="has no kernel"):
         program.find_kernel(name)
+
+
+def test_only_the_kernels_that_are_used_are_parsed() -> None:
+    broken = ".visible .entry broken()\n{\n$$ ;\nret;\n}\n"
+    program = parse_ptx(f"{broken}.visible .entry right()\n{{\nret;\n}}\n")
+    assert program.find_kernel("right") is program.find_kernel("right")
+    assert list(program.kernels) == ["broken", "right"]
+    with pytest.raises(KernelError, match="Cannot parse"):
+        program.find_kernel("broken")
