@@ -96,7 +96,9 @@ class LessonPane(Ground):
         self.back = button("‹ Back", tip="Previous step (Alt+←)")
         self.next = button("Next ›", tip="Next step (Alt+→)")
         self.scroll_area = ScrollColumn()
-        self._scroll_timer = create_single_shot_timer(0, self._scroll_to_verdict, self)
+        self._scroll_timer = create_single_shot_timer(0, self._scroll_to_end, self)
+        if (bar := self.scroll_area.verticalScrollBar()) is not None:
+            bar.rangeChanged.connect(lambda *_: self._scroll_timer.start() if lessons.for_class else None)
         content = self.scroll_area.column
         content.setContentsMargins(0, 0, 4, 0)
         content.setSpacing(10)
@@ -191,7 +193,10 @@ class LessonPane(Ground):
         """Scroll to the latest verdict and its button, once they are laid out."""
         self._scroll_timer.start()
 
-    def _scroll_to_verdict(self) -> None:
+    def _scroll_to_end(self) -> None:
+        """Scroll to the latest verdict and its button; for a class, whose text is large, to the whole question."""
+        if self._lessons.for_class and self.question.isVisible():
+            self.scroll_area.ensureWidgetVisible(self.question, 0, 0)
         for verdict, control in (
             (self.question.verdict, self.question.retry_button),
             (self.task.verdict, self.task.test_button),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 
-from tests.gpu.lessons.lesson_folder import SHOW, write_lesson
+from tests.gpu.lessons.lesson_folder import HEAD, SHOW, write_lesson
 from tests.gui.lessons.student import ALT, Student
 from tests.gui.window.walker import Key
 
@@ -17,7 +17,7 @@ VALUE = SHOW + '[question]\nask = "value"\narray = "c"\n'
 def lecturer(window, tmp_path):
     folder = tmp_path / "adding"
     folder.mkdir()
-    write_lesson(folder, CELLS, VALUE)
+    write_lesson(folder, CELLS, VALUE, head=HEAD + "A text that fills most of the column. " * 20 + "\n\n")
     lecturer = Student(window)
     window.files.open_file(folder)
     lecturer.wait_until(lambda: lecturer.lessons.lesson is not None)
@@ -28,7 +28,12 @@ def lecturer(window, tmp_path):
     return lecturer
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
+def is_within(part, whole):
+    """Return whether all of a widget lies in another one, where nothing cuts it."""
+    return whole.rect().contains(part.rect().translated(part.mapTo(whole, QPoint(0, 0))))
+
+
+@pytest.mark.parametrize("size", [(1024, 700), (1280, 720), (1920, 1080)])
 def test_a_lecture_shows_question_figure_and_answer(lecturer, size):
     lecturer.press(Key.Key_F11)
     view = lecturer.window.lecturing.view
@@ -36,15 +41,18 @@ def test_a_lecture_shows_question_figure_and_answer(lecturer, size):
     lecturer.window.resize(*size)
     lecturer.wait_until(lambda: (view.width(), view.height()) == size)
     figure, question = lecturer.lesson_page.step.panes.pictures, lecturer.question
-    for each in (figure, question.prompt, question.reveal):
-        assert each.isVisible()
-        place = each.mapTo(view, QPoint(0, 0))
-        assert view.rect().contains(each.rect().translated(place))
+    column, texts = lecturer.pane.scroll_area.viewport(), (question.prompt, question.reveal, question.hints.hint_button)
+    for whole, parts in ((view, (figure,)), (column, texts)):
+        for part in parts:
+            assert part.isVisible()
+            lecturer.wait_until(lambda part=part, whole=whole: is_within(part, whole))
     pane_right = lecturer.pane.mapTo(view, QPoint(lecturer.pane.width(), 0)).x()
     assert pane_right <= figure.mapTo(view, QPoint(0, 0)).x()
     assert figure.width() > size[0] / 2
     lecturer.press(Key.Key_F5)
-    assert question.verdict.isVisible()
+    for part in (question.verdict, question.retry_button, question.hints.hint_button):
+        assert part.isVisible()
+        lecturer.wait_until(lambda part=part: is_within(part, column))
     assert lecturer.window.lecturing.view is view
 
 
