@@ -33,7 +33,7 @@ _PADDING = 12
 _WORD_PADDING = 9
 """Pixels beside the longest word of a name."""
 _HEAD_PADDING = 6
-"""Pixels beside the name of a column."""
+"""Pixels beside the name of a column, at the normal text size."""
 _MIN_AMOUNT_US = 0.005
 """Microseconds below which a cell is empty."""
 _SHORT_NAMES = {"arithmetic": "arith."}
@@ -156,7 +156,7 @@ class LimitsTable(QTableWidget):
                 continue
             item = self.horizontalHeaderItem(column)
             text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
-            widths[column] = max(text + _HEAD_PADDING, look().px(_MIN_FIGURE_WIDTH))
+            widths[column] = max(text + look().px(_HEAD_PADDING), look().px(_MIN_FIGURE_WIDTH))
         # Names wrap between words, so the longest word is their least width.
         words = [word for title in self._titles for word in title.split()]
         min_width = max(map(self.fontMetrics().horizontalAdvance, words), default=0) + _WORD_PADDING

@@ -9,7 +9,7 @@ from itertools import combinations
 import pyqtgraph as pg
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
-from PyQt6.QtWidgets import QLabel
+from PyQt6.QtWidgets import QApplication, QLabel
 
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import LIMITS, ModelPattern
@@ -17,7 +17,8 @@ from gpu.timing.gpus import GpuScaling
 from gui.compare_view.limits import LimitsTable
 from gui.compare_view.modeled_views import LIMITS_VIEW, OCCUPANCY, ROOFLINE
 from gui.compare_view.tab import CURVES
-from gui.painting.theme import look
+from gui.painting.style import style_sheet
+from gui.painting.theme import DARK, FONT_SIZES, Look, look, set_look
 from gui.plots.roofline_plot import RooflineDot, RooflinePlot, Roofs
 from gui.widgets.basic import format_figure
 from tests.gui.conftest import FakeHost, make_modeled_time, wait_until_idle
@@ -151,6 +152,37 @@ def test_limits_that_no_variant_reaches_are_hidden_so_that_the_others_fit_a_smal
     assert not table.horizontalScrollBar().maximum()
     table.show_times({0: times, 1: replace(times, limits=times.limits | {"atomics": 1.0})})
     assert not table.isColumnHidden(heads.index("atomics"))
+
+
+def count_ink(heads, column):
+    """Return the number of pixels of a column's name that are painted."""
+    image, left = heads.grab().toImage(), heads.sectionViewportPosition(column)
+    rows, ground = range(heads.height() - 3), image.pixel(0, 0)  # without the line below the names
+    return sum(image.pixel(left + x, y) != ground for x in range(heads.sectionSize(column)) for y in rows)
+
+
+@pytest.mark.parametrize("size", FONT_SIZES)
+def test_the_names_of_limits_are_whole_at_each_text_size(qtbot, size) -> None:
+    set_look(Look(DARK, FONT_SIZES[size]))
+    table = LimitsTable()
+    qtbot.addWidget(table)
+    table.setStyleSheet(style_sheet(look()))
+    table.resize(300, 200)  # no column gets more than its least width
+    table.show_titles(["1  Naive"])
+    table.show()
+    table.restyle()
+    widths = [table.columnWidth(column) for column in range(table.columnCount())]
+    table.resize(2000, 200)
+    QApplication.processEvents()
+    heads = table.horizontalHeader()
+    for column, width in enumerate(widths):
+        heads.resizeSection(column, width)
+    QApplication.processEvents()
+    for column in range(1, table.columnCount()):
+        ink = count_ink(heads, column)
+        heads.resizeSection(column, 2 * widths[column])
+        QApplication.processEvents()
+        assert ink == count_ink(heads, column), table.horizontalHeaderItem(column).text()
 
 
 @pytest.mark.parametrize(("intensity", "is_moved"), [(250.0, True), (0.25, False)])
