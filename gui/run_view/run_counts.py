@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import compress
+
 from PyQt6.QtCore import QEvent, Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
@@ -102,15 +104,17 @@ class RunCountsView(QWidget):
         add_definition(self.unit, "minimum traffic")
         large = row(self.figure, self.unit, spacing=8)
         large.setStretch(1, 1)
-        self.cells = CountGrid()
+        self.per_element, self.totals = CountGrid(), CountGrid()
         self.input_label = label("", "caption", wrap=True, name="Input of the counts")
-        self.setLayout(column(large, self.cells, self.input_label, spacing=4))
+        self._per_element_title, self._total_title = label("", "section"), label("", "section")
+        parts = (self._per_element_title, self.per_element, self._total_title, self.totals)
+        self.setLayout(column(large, *parts, self.input_label, spacing=4))
 
     def clear_counts(self) -> None:
         """Clear the counts: those of another variant follow."""
         self.figure.setText("–")
         self.unit.setText("")
-        self.cells.show_figures(())
+        self._show_figures((), "", "")
         self.input_label.setText("")
 
     def show_counts(self, counts: RunCounts) -> None:
@@ -119,6 +123,17 @@ class RunCountsView(QWidget):
         minimum = format_figure(counts.per_element(counts.least_bytes))
         # The number stays with its name where the line breaks.
         self.unit.setText(f"bytes moved per {counts.unit}, minimum\N{NO-BREAK SPACE}{minimum}")
-        self.cells.show_figures(list_figures(counts))
-        per = [figure.name for figure in list_figures(counts) if figure.unit == counts.per_element_unit]
-        self.input_label.setText(f"Input: {counts.input}. Per {counts.unit}: {', '.join(per)}.")
+        self._show_figures(list_figures(counts), counts.per_element_unit, "in all")
+        self.input_label.setText(f"Input: {counts.input}.")
+
+    def _show_figures(self, figures: tuple[CountedFigure, ...], per_element: str, total: str) -> None:
+        """Show the figures per element and those of the whole input, with a title above each group."""
+        groups = (
+            (self._per_element_title, self.per_element, per_element, [each.unit == per_element for each in figures]),
+            (self._total_title, self.totals, total, [each.unit != per_element for each in figures]),
+        )
+        for title, grid, text, belongs in groups:
+            title.setText(text)
+            grid.show_figures(tuple(compress(figures, belongs)))
+            for part in (title, grid):
+                part.setVisible(any(belongs))

@@ -21,7 +21,8 @@ from gpu.messages.modeled_time import (
 from gpu.timing.gpus import find_gpu
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
-from gui.run_view.cards.share_bar import Dot, ShareBar
+from gui.run_view.cards.limit_bars import LimitBars
+from gui.run_view.cards.share_bar import Dot
 from gui.widgets.basic import Badge, Card, ElidedLabel, label, wrap_tip
 from gui.widgets.glossary_tip import add_definition
 
@@ -34,8 +35,8 @@ _MODELED_TIP = (
     "Predicted by the timing model, not measured. Some blocks were executed here, instruction by instruction."
 )
 _LIMITS_TIP = (
-    "Time if this were the only limit. The times overlap, so they do not add up to the modeled time: the longest one "
-    "dominates."
+    "Time if this were the only limit. The times overlap, so they do not add up to the modeled time, which is the full "
+    "width of each bar: the longest one dominates."
 )
 
 
@@ -67,8 +68,8 @@ class ModeledCard(Card):
             self.head.addWidget(each)
         self.reason = ElidedLabel("muted", "Limiting resource")
         self.head.addWidget(self.reason, 1)
-        self.bar = ShareBar(tuple(LIMITS), limit_colors)
-        self.body.addWidget(self.bar)
+        self.bars = LimitBars(tuple(LIMITS), limit_colors, _MAX_LEGEND_ENTRIES)
+        self.body.addWidget(self.bars)
         legend = QHBoxLayout()
         legend.setSpacing(6)
         self._alone_label = label("each alone:", "caption")
@@ -103,7 +104,7 @@ class ModeledCard(Card):
         self.figure.setText("")
         self.uncertainty_label.show_text("")
         self.figure.setToolTip("")
-        self.bar.show_amounts(dict.fromkeys(LIMITS, 0.0))
+        self.bars.show_limits({}, 0.0)
         self._show_legend({})
         if result is None:
             self.badge.show_text("modeling…", "neutral", _MODELED_TIP)
@@ -136,8 +137,8 @@ class ModeledCard(Card):
         add_definition(self.reason, "limiting resource")
         self.figure.setToolTip(wrap_tip(self._describe_occupancy(model)))
         add_definition(self.figure, "occupancy")
-        self.bar.show_amounts(model.limits)
-        self.bar.setToolTip(
+        self.bars.show_limits(model.limits, model.time_us)
+        self.bars.setToolTip(
             "\n".join(
                 [_LIMITS_TIP, *(f"{name}: {format_duration(model.limits[name])}. {LIMITS[name]}" for name in LIMITS)]
             )
@@ -176,7 +177,7 @@ class ModeledCard(Card):
                 text.setText(f"{name} {format_duration(limits[name])}")
                 text.setToolTip(wrap_tip(f"{LIMITS[name]}. {_LIMITS_TIP}"))
                 room -= dot.width() + text.sizeHint().width() + 28
-            # The bar's tooltip lists the limits that have no room here.
+            # The bars' tooltip lists the limits that have no room here.
             visible = visible and (not index or room >= 0)
             dot.setVisible(visible)
             text.setVisible(visible)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from PyQt6.QtWidgets import QLabel
 
 from gpu.engines.base import PhaseTimes
 from gpu.messages.run_counts import RunCounts, list_figures
@@ -105,15 +106,20 @@ def test_counts_stand_first_where_a_run_is_simulated(card):
     assert card.source.text() == "counted"
     assert card.counts_view.figure.text() == "16"
     assert card.counts_view.unit.text() == "bytes moved per element, minimum\N{NO-BREAK SPACE}8"
-    assert {name: cell.text() for name, cell in card.counts_view.cells.figures.items()} == {
-        "sectors": "0.500", "wavefronts": "0.250", "conflicts": "3", "lanes": "16.0 of 32", "divergent": "25%",
-        "operations": "2", "barriers": "4", "atomics": "5",
+    view = card.counts_view
+    texts = [each.text() for each in view.findChildren(QLabel) if each.property("role") == "section"]
+    assert texts == ["per element", "in all"]
+    assert {name: cell.text() for name, cell in view.per_element.figures.items()} == {
+        "sectors": "0.500", "wavefronts": "0.250", "operations": "2",
     }  # fmt: skip
-    assert card.counts_view.input_label.text() == "Input: n = 1024. Per element: sectors, wavefronts, operations."
+    assert {name: cell.text() for name, cell in view.totals.figures.items()} == {
+        "conflicts": "3", "lanes": "16.0 of 32", "divergent": "25%", "barriers": "4", "atomics": "5",
+    }  # fmt: skip
+    assert view.input_label.text() == "Input: n = 1024."
     assert card.simulation_time.text() == "2.00 ms to simulate on this CPU."
     assert card.simulation_time.y() > card.counts_view.y()
     assert not card.timing_widget.isVisible()
-    assert "2 on one address" in card.counts_view.cells.figures["atomics"].toolTip()
+    assert "2 on one address" in view.totals.figures["atomics"].toolTip()
 
 
 @pytest.mark.parametrize(("divergent", "shown"), [(7, "0.7%"), (96, "9.6%"), (996, "100%")])

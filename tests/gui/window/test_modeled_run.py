@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QLabel
 from gpu.engines.base import Device
 from gpu.messages.events import Failure, Ready
 from gpu.messages.modeled_time import ModelKernel, ModelPattern
+from gui.painting.theme import look
 from tests.gui.conftest import FakeHost, wait_until_idle
 
 
@@ -42,11 +43,18 @@ def test_a_run_says_how_long_it_would_take_on_the_gpu_of_the_bar(scan) -> None:
     assert "40 cases of other kernels were measured on an H200" in card.uncertainty_label.toolTip()
     assert card.reason.text() == "Waits for memory"
     assert card.figure.toolTip().startswith("kernel: a multiprocessor holds up to 8 blocks of 256 threads")
-    assert sum(card.bar.shares) == pytest.approx(1)
-    assert "DRAM" in card.bar.toolTip()
-    # The parts of the bar do not add up to the figure, and the card says so.
+    # The limits overlap: each bar begins at 0, and the full width is the figure.
+    limits = sorted(card.model.limits.values(), reverse=True)[: len(card.bars.shares)]
+    assert [share * card.model.time_us for share in card.bars.shares.values()] == pytest.approx(limits)
+    image, theme = card.bars.grab().toImage(), look().theme
+    pitch = image.height() / len(limits)
+    for number, share in enumerate(card.bars.shares.values()):
+        line = [image.pixelColor(x, int((number + 0.4) * pitch)).name() for x in range(image.width())]
+        assert theme.raised not in line[: int(share * image.width())]
+        assert set(line[int(share * image.width()) + 1 :]) <= {theme.raised}
+    assert "DRAM" in card.bars.toolTip()
     assert "each alone:" in [each.text() for each in card.findChildren(QLabel) if each.isVisible()]
-    assert "do not add up" in card.bar.toolTip()
+    assert "do not add up" in card.bars.toolTip()
 
 
 def test_lines_say_what_they_became_while_they_are_what_was_modeled(qtbot, scan) -> None:
