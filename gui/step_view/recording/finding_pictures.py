@@ -26,10 +26,13 @@ _MAX_WARPS = 3
 def build_finding_pictures(models: RecordingModels) -> tuple[FindingPicture, ...]:
     """Return pictures of the findings of each kind that no cell of the dataflow shows, by event.
 
-    A picture takes space from the rows, so a kind has none if the cells show some of its findings.
+    A picture takes space from the rows, so a kind has none if a cell shows its first finding.
     """
-    shown_kinds = {found.finding.kind for found in models.findings if models.has_cell(found)}
-    hidden = [found for found in models.findings if found.finding.kind not in shown_kinds]
+    first_of_kind = {found.finding.kind: found for found in reversed(models.findings)}
+    shown_kinds = {kind for kind, found in first_of_kind.items() if models.has_cell(found)}
+    hidden = [
+        found for found in models.findings if found.finding.kind not in shown_kinds and not models.has_cell(found)
+    ]
     return tuple(_build_picture(models, found) for found in hidden[:_MAX_PICTURES])
 
 
