@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from gpu.hosts.program import errors
@@ -33,6 +34,7 @@ _NODE_TYPES = {
     "graph": 4,
     "graph_launch": 4,
     "nothing": 5,
+    "condition": 13,
 }
 """Number of the cudaGraphNodeType of a routine."""
 _COPY = 1
@@ -41,13 +43,31 @@ LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "f
 """Routines that use the legacy stream if called without a stream."""
 
 
+_WHILE, _SWITCH = 1, 2
+"""Kinds of conditional nodes: cudaGraphConditionalNodeType."""
+
+
 @dataclass
 class GraphNode:
-    """A node with its operation, its predecessors and the name of its routine."""
+    """A node with its operation, its predecessors and the name of its routine.
 
-    operation: Operation
+    Parameters
+    ----------
+    operation : callable
+        For a node with graphs, a function that returns the index of the graph to execute, -1 for none.
+    predecessors : set of int
+    routine : str
+    bodies : tuple of dict of int to GraphNode
+        The nodes of a child graph, or of a conditional node's graphs.
+    repeats : bool
+        Whether the node executes graphs until `operation` returns -1.
+    """
+
+    operation: Callable[[], Any]
     predecessors: set[int]
     routine: str = "graph"
+    bodies: tuple[Nodes, ...] = ()
+    repeats: bool = False
 
 
 Nodes = dict[int, GraphNode]
@@ -65,13 +85,17 @@ class _Capture:
     mode : int
     ends : dict of int to set of int
         For each stream, the nodes that its next node depends on.
+    graph : int
+        Handle of the graph to which the nodes are added; 0 if it has none yet.
     """
 
     origin: int
     mode: int
     ends: dict[int, set[int]]
     nodes: Nodes = field(default_factory=dict)
+    graph: int = 0
     invalid: bool = False
+    handles: Any = None  # what a program may still read of the last answer about the capture
 
 
 @dataclass
@@ -95,6 +119,8 @@ class ProgramGraphs:
     _graphs: dict[int, Nodes] = field(default_factory=dict)
     _executables: dict[int, Nodes] = field(default_factory=dict)
     _memory: dict[int, int] = field(default_factory=dict)
+    _conditions: dict[int, ctypes.c_uint] = field(default_factory=dict)
+    _defaults: dict[int, list[Operation]] = field(default_factory=dict)
     _handles: itertools.count[int] = field(default_factory=lambda: itertools.count(0x9000_0000, 0x10))
 
     # Streams
@@ -228,12 +254,22 @@ class ProgramGraphs:
     # Captures
 
     def do_begin_capture(self, stream: int, mode: int) -> None:
-        self._check_stream(stream)
-        if stream in LEGACY_STREAMS:
+        self._begin_capture(_Capture(stream, mode, {stream: set()}))
+
+    def do_begin_capture_to_graph(self, stream: int, graph: int, before: int, count: int, mode: int) -> None:
+        """Begin a capture that adds nodes to a graph; the first of them depend on `count` nodes at `before`."""
+        nodes, first = _lookup(self._graphs, graph), set(_read_handles(before, count))
+        if not nodes.keys() >= first:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        self._begin_capture(_Capture(stream, mode, {stream: first}, nodes, graph))
+
+    def _begin_capture(self, capture: _Capture) -> None:
+        self._check_stream(capture.origin)
+        if capture.origin in LEGACY_STREAMS:
             raise RefusedRoutineError(errors.CAPTURE_UNSUPPORTED)
-        if stream in self._captures:
+        if capture.origin in self._captures:
             raise RefusedRoutineError(errors.ILLEGAL_STATE)
-        self._captures[stream] = _Capture(stream, mode, {stream: set()})
+        self._captures[capture.origin] = capture
 
     def do_end_capture(self, stream: int, target: int) -> None:
         capture = self._captures.get(stream)
@@ -241,7 +277,7 @@ class ProgramGraphs:
             _write(target, 0)
         if capture is None:
             raise RefusedRoutineError(errors.ILLEGAL_STATE)
-        if not target:
+        if not target and not capture.graph:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         if capture.origin != stream:
             self._invalidate([capture], errors.CAPTURE_UNMATCHED)
@@ -252,7 +288,36 @@ class ProgramGraphs:
             raise RefusedRoutineError(errors.CAPTURE_INVALIDATED)
         if not set().union(*capture.ends.values()) <= _collect_predecessors(capture.nodes, capture.ends[stream]):
             raise RefusedRoutineError(errors.CAPTURE_UNJOINED)
-        _write(target, self._add_graph(capture.nodes))
+        if target:
+            _write(target, self._find_graph(capture))
+
+    def _find_graph(self, capture: _Capture) -> int:
+        """Return the handle of the graph to which a capture adds nodes."""
+        capture.graph = capture.graph or self._add_graph(capture.nodes)
+        return capture.graph
+
+    def do_capture_info(self, stream: int, state: int, number: int, graph: int, before: int, count: int) -> None:
+        """Execute `cudaStreamGetCaptureInfo`; addresses that are 0 are not written to."""
+        self.do_is_capturing(stream, state)
+        capture = self._captures.get(stream)
+        if capture is None or capture.invalid:
+            return
+        ends = sorted(capture.ends[stream])
+        capture.handles = (ctypes.c_longlong * max(len(ends), 1))(*ends)
+        values = capture.origin, self._find_graph(capture), ctypes.addressof(capture.handles), len(ends)
+        for target, value in zip((number, graph, before, count), values, strict=True):
+            if target:
+                _write(target, value)
+
+    def do_update_capture(self, stream: int, before: int, count: int, replaces: int) -> None:
+        """Execute `cudaStreamUpdateCaptureDependencies`: add or replace what the stream's next node depends on."""
+        capture = self._captures.get(stream)
+        if capture is None:
+            raise RefusedRoutineError(errors.ILLEGAL_STATE)
+        nodes = set(_read_handles(before, count))
+        if not capture.nodes.keys() >= nodes:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        capture.ends[stream] = nodes if replaces else capture.ends[stream] | nodes
 
     def do_is_capturing(self, stream: int, target: int) -> None:
         capture = self._captures.get(stream)
@@ -278,7 +343,7 @@ class ProgramGraphs:
         _write(target, self._add_graph({}))
 
     def do_graph_clone(self, target: int, graph: int) -> None:
-        _write(target, self._add_graph(_lookup(self._graphs, graph).copy()))
+        _write(target, self._add_graph(_copy_nodes(_lookup(self._graphs, graph))))
 
     def do_graph_destroy(self, graph: int) -> None:
         _lookup(self._graphs, graph)
@@ -325,10 +390,68 @@ class ProgramGraphs:
         RefusedRoutineError
             A graph does not exist or has a cycle, or `graph` does not contain a predecessor.
         """
-        steps = [node.operation for node in _sort_nodes(_lookup(self._graphs, child))]
+        nodes = _lookup(self._graphs, child)
+        _sort_nodes(nodes)
         self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
         node = access_host(ctypes.c_longlong, target).value
-        self._graphs[graph][node] = GraphNode(lambda: [step() for step in steps], set(_read_handles(before, count)))
+        first = set(_read_handles(before, count))
+        self._graphs[graph][node] = GraphNode(lambda: 0, first, bodies=(_copy_nodes(nodes),))
+
+    def do_condition_create(self, target: int, graph: int, value: int, is_default: int) -> None:
+        """Create a condition of a graph's nodes: a number in device memory, whose address is the handle.
+
+        Parameters
+        ----------
+        target : int
+            The address at which the handle is written.
+        graph : int
+            The graph's handle.
+        value, is_default : int
+            The value that each launch of the graph assigns first, and whether it does.
+
+        Raises
+        ------
+        RefusedRoutineError
+            The graph does not exist.
+        """
+        _lookup(self._graphs, graph)
+        self.bind_operation("malloc_mapped", (target, ctypes.sizeof(ctypes.c_uint), 0))()
+        handle = access_host(ctypes.c_longlong, target).value
+        condition = self._conditions[handle] = access_host(ctypes.c_uint, handle)
+        condition.value = value
+        if is_default:
+            self._defaults.setdefault(graph, []).append(partial(setattr, condition, "value", value))
+
+    def do_graph_add_condition(
+        self, target: int, graph: int, before: int, count: int, handle: int, kind: int, size: int, bodies: int
+    ) -> None:
+        """Add a conditional node, and create its graphs, which are empty.
+
+        Parameters
+        ----------
+        target, graph, before, count : int
+            As of `do_graph_add`.
+        handle : int
+            The condition.
+        kind : int
+            Its `cudaGraphConditionalNodeType`.
+        size : int
+            The number of the node's graphs.
+        bodies : int
+            The address at which their handles are written.
+
+        Raises
+        ------
+        RefusedRoutineError
+            The graph or the condition does not exist, or the graph does not contain a predecessor.
+        """
+        condition = _lookup(self._conditions, handle)
+        self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
+        node = self._graphs[graph][access_host(ctypes.c_longlong, target).value]
+        handles = [self._add_graph({}) for _ in range(size)]
+        (ctypes.c_longlong * size).from_address(bodies)[:] = handles
+        node.operation, node.routine = lambda: _select_body(kind, condition.value, size), "condition"
+        node.bodies, node.repeats = tuple(self._graphs[each] for each in handles), kind == _WHILE
 
     def do_graph_depend(self, graph: int, first: int, second: int, count: int) -> None:
         """Add dependencies between nodes, as `cudaGraphAddDependencies` does.
@@ -396,9 +519,8 @@ class ProgramGraphs:
         nodes = _lookup(self._graphs, graph)
         _sort_nodes(nodes)
         executable = next(self._handles)
-        self._executables[executable] = {
-            name: GraphNode(node.operation, set(node.predecessors), node.routine) for name, node in nodes.items()
-        }
+        self._executables[executable] = _copy_nodes(nodes)
+        self._defaults[executable] = list(self._defaults.get(graph, ()))
         _write(target, executable)
 
     def do_executable_destroy(self, executable: int) -> None:
@@ -433,11 +555,12 @@ class ProgramGraphs:
         if len(nodes) != len(new):
             raise RefusedRoutineError(errors.UPDATE_FAILURE)
         for node, other in zip(_sort_nodes(nodes), _sort_nodes(new), strict=True):
-            node.operation = other.operation
+            node.operation, node.bodies, node.repeats = other.operation, _copy_bodies(other), other.repeats
 
-    def list_operations(self, executable: int) -> list[Operation]:
-        """Return an executable graph's operations in order."""
-        return [node.operation for node in _sort_nodes(_lookup(self._executables, executable))]
+    def iterate_operations(self, executable: int) -> Iterator[Operation]:
+        """Yield an executable graph's operations in order; the caller executes each before the next."""
+        yield from self._defaults.get(executable, ())
+        yield from _iterate_operations(_lookup(self._executables, executable))
 
 
 _NOTHING = ctypes.c_char_p(b"nothing")
@@ -447,6 +570,38 @@ def _lookup(objects: dict[int, Stored], handle: int) -> Stored:
     if handle not in objects:
         raise RefusedRoutineError(errors.INVALID_VALUE)
     return objects[handle]
+
+
+def _copy_nodes(nodes: Nodes) -> Nodes:
+    """Copy nodes, so that later changes to the graph have no effect on the copy."""
+    return {
+        name: GraphNode(node.operation, set(node.predecessors), node.routine, _copy_bodies(node), node.repeats)
+        for name, node in nodes.items()
+    }
+
+
+def _copy_bodies(node: GraphNode) -> tuple[Nodes, ...]:
+    return tuple(map(_copy_nodes, node.bodies))
+
+
+def _select_body(kind: int, value: int, size: int) -> int:
+    """Return the number of the graph that a conditional node executes for a value of its condition, -1 for none."""
+    if kind == _SWITCH:
+        return value if value < size else -1
+    body = 0 if value else 1
+    return body if body < size else -1
+
+
+def _iterate_operations(nodes: Nodes) -> Iterator[Operation]:
+    """Yield the operations of nodes and of their graphs in order; the caller executes each before the next."""
+    for node in _sort_nodes(nodes):
+        if not node.bodies:
+            yield node.operation
+            continue
+        body = node.operation()
+        while body >= 0:
+            yield from _iterate_operations(node.bodies[body])
+            body = node.operation() if node.repeats else -1
 
 
 def _collect_predecessors(nodes: Nodes, ends: Collection[int]) -> set[int]:

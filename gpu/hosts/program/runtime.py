@@ -653,8 +653,8 @@ class Runtime:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(data)
 
     def do_graph_launch(self, executable: int) -> None:
-        for step in self._graphs.list_operations(executable):
-            step()
+        for execute in self._graphs.iterate_operations(executable):
+            execute()
             if self._sticky_error:
                 break
 

@@ -36,12 +36,30 @@ struct cudaHostNodeParams {
     cudaHostFn_t fn;
     void *userData;
 };
+struct cudaGraphEdgeData {
+    unsigned char from_port, to_port, type, reserved[5];
+};
 
 LOCKSTEP_CHECKED(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode),
                  (unsigned)mode <= cudaStreamCaptureModeRelaxed, "begin_capture", stream, mode)
 LOCKSTEP_ROUTINE(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph), "end_capture", stream, graph)
 LOCKSTEP_ROUTINE(cudaStreamIsCapturing, (cudaStream_t stream, cudaStreamCaptureStatus *status), "is_capturing", stream,
                  status)
+enum { cudaStreamAddCaptureDependencies, cudaStreamSetCaptureDependencies };
+LOCKSTEP_CHECKED(cudaStreamBeginCaptureToGraph,
+                 (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *before, const cudaGraphEdgeData *,
+                  size_t count, cudaStreamCaptureMode mode),
+                 (unsigned)mode <= cudaStreamCaptureModeRelaxed, "begin_capture_to_graph", stream, graph, before, count,
+                 mode)
+LOCKSTEP_CHECKED(cudaStreamGetCaptureInfo,
+                 (cudaStream_t stream, cudaStreamCaptureStatus *status, unsigned long long *id = nullptr,
+                  cudaGraph_t *graph = nullptr, const cudaGraphNode_t **before = nullptr,
+                  const cudaGraphEdgeData **edges = nullptr, size_t *count = nullptr),
+                 status && !edges, "capture_info", stream, status, id, graph, before, count)
+LOCKSTEP_CHECKED(cudaStreamUpdateCaptureDependencies,
+                 (cudaStream_t stream, cudaGraphNode_t *before, const cudaGraphEdgeData *, size_t count,
+                  unsigned flags = cudaStreamAddCaptureDependencies),
+                 flags <= cudaStreamSetCaptureDependencies, "update_capture", stream, before, count, flags)
 
 LOCKSTEP_ROUTINE(cudaGraphCreate, (cudaGraph_t * graph, unsigned), "graph_create", graph)
 LOCKSTEP_ROUTINE(cudaGraphClone, (cudaGraph_t * clone, cudaGraph_t graph), "graph_clone", clone, graph)
@@ -55,7 +73,10 @@ enum cudaGraphNodeType {
     cudaGraphNodeTypeMemset,
     cudaGraphNodeTypeHost,
     cudaGraphNodeTypeGraph,
-    cudaGraphNodeTypeEmpty
+    cudaGraphNodeTypeEmpty,
+    cudaGraphNodeTypeMemAlloc = 10,
+    cudaGraphNodeTypeMemFree,
+    cudaGraphNodeTypeConditional = 13
 };
 LOCKSTEP_CHECKED(cudaGraphNodeGetType, (cudaGraphNode_t node, cudaGraphNodeType *type), type, "graph_node_type", node,
                  type)
@@ -156,3 +177,69 @@ LOCKSTEP_ROUTINE(cudaDeviceGetGraphMemAttribute, (int device, cudaGraphMemAttrib
                  "graph_memory_bytes", device, bytes)
 LOCKSTEP_ROUTINE(cudaDeviceSetGraphMemAttribute, (int device, cudaGraphMemAttributeType, void *), "set_device", device)
 LOCKSTEP_ROUTINE(cudaDeviceGraphMemTrim, (int device), "set_device", device)
+
+// Conditional nodes: the condition is a number in device memory, and the handle is its address.
+typedef unsigned long long cudaGraphConditionalHandle;
+enum { cudaGraphCondAssignDefault = 1 };
+enum cudaGraphConditionalNodeType { cudaGraphCondTypeIf, cudaGraphCondTypeWhile, cudaGraphCondTypeSwitch };
+struct cudaConditionalNodeParams {
+    cudaGraphConditionalHandle handle;
+    cudaGraphConditionalNodeType type;
+    unsigned size;
+    cudaGraph_t *phGraph_out;
+};
+LOCKSTEP_CHECKED(cudaGraphConditionalHandleCreate,
+                 (cudaGraphConditionalHandle * handle, cudaGraph_t graph, unsigned value = 0, unsigned flags = 0),
+                 handle && flags <= cudaGraphCondAssignDefault, "condition_create", handle, graph, value, flags)
+
+// Parameters of any node. CUDA's are a union.
+struct cudaGraphNodeParams {
+    cudaGraphNodeType type;
+    int reserved0[3];
+    cudaKernelNodeParams kernel;
+    struct {
+        int flags, reserved[3];
+        cudaMemcpy3DParms copyParams;
+    } memcpy;
+    cudaMemsetParams memset;
+    cudaHostNodeParams host;
+    struct {
+        cudaGraph_t graph;
+    } graph;
+    cudaMemAllocNodeParams alloc;
+    struct {
+        void *dptr;
+    } free;
+    cudaConditionalNodeParams conditional;
+};
+static inline cudaError_t cudaGraphAddNode(LOCKSTEP_NODE, cudaGraphNodeParams *how,
+                                           const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if (!how) return ::lockstep_host::ask("invalid_value");
+    switch (how->type) {
+    case cudaGraphNodeTypeKernel:
+        return cudaGraphAddKernelNode(node, graph, before, count, &how->kernel, file, line);
+    case cudaGraphNodeTypeMemcpy:
+        return cudaGraphAddMemcpyNode(node, graph, before, count, &how->memcpy.copyParams);
+    case cudaGraphNodeTypeMemset: return cudaGraphAddMemsetNode(node, graph, before, count, &how->memset);
+    case cudaGraphNodeTypeHost: return cudaGraphAddHostNode(node, graph, before, count, &how->host);
+    case cudaGraphNodeTypeGraph: return cudaGraphAddChildGraphNode(node, graph, before, count, how->graph.graph);
+    case cudaGraphNodeTypeEmpty: return cudaGraphAddEmptyNode(node, graph, before, count);
+    case cudaGraphNodeTypeMemAlloc: return cudaGraphAddMemAllocNode(node, graph, before, count, &how->alloc);
+    case cudaGraphNodeTypeMemFree: return cudaGraphAddMemFreeNode(node, graph, before, count, how->free.dptr);
+    case cudaGraphNodeTypeConditional: {
+        cudaConditionalNodeParams &condition = how->conditional;
+        const unsigned most[] = {2, 1, 1 << 16};
+        if ((unsigned)condition.type > cudaGraphCondTypeSwitch || condition.size - 1 >= most[condition.type])
+            return ::lockstep_host::ask("invalid_value");
+        condition.phGraph_out = new cudaGraph_t[condition.size]; // the program's until its end
+        return ::lockstep_host::ask("graph_add_condition", node, graph, before, count, condition.handle, condition.type,
+                                    condition.size, condition.phGraph_out);
+    }
+    default: return ::lockstep_host::ask("invalid_value");
+    }
+}
+static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *before,
+                                           const cudaGraphEdgeData *, size_t count, cudaGraphNodeParams *how,
+                                           const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return cudaGraphAddNode(node, graph, before, count, how, file, line);
+}

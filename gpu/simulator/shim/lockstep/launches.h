@@ -42,3 +42,9 @@ LOCKSTEP_API inline const char *cudaGetErrorName(cudaError_t error) {
 LOCKSTEP_API inline const char *cudaGetErrorString(cudaError_t error) {
     return error == cudaSuccess ? "no error" : "invalid argument";
 }
+
+// Conditions of a graph's nodes: the handle is the address of a number.
+typedef unsigned long long cudaGraphConditionalHandle;
+LOCKSTEP_API inline void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned int value) {
+    atomicExch((unsigned int *)handle, value);
+}

@@ -237,3 +237,129 @@ int main() {
         "StreamCaptureUnjoined 0",
     ]
     assert ended.code == 0, ended.stderr
+
+
+CONDITIONS = """
+#include <cstdio>
+__global__ void test(int *x, cudaGraphConditionalHandle handle) { cudaGraphSetConditional(handle, *x); }
+__global__ void count_down(int *x, int *calls, cudaGraphConditionalHandle handle) {
+    *calls += 1;
+    cudaGraphSetConditional(handle, --*x);
+}
+__global__ void set(int *x, int value) { *x = value; }
+
+static cudaGraphNodeParams describe(void *kernel, void **arguments) {
+    cudaGraphNodeParams params = {cudaGraphNodeTypeKernel};
+    params.kernel.func = kernel, params.kernel.kernelParams = arguments;
+    params.kernel.gridDim = params.kernel.blockDim = dim3(1);
+    return params;
+}
+static cudaGraphNodeParams when(cudaGraphConditionalHandle handle, cudaGraphConditionalNodeType type, unsigned size) {
+    cudaGraphNodeParams params = {cudaGraphNodeTypeConditional};
+    params.conditional.handle = handle, params.conditional.type = type, params.conditional.size = size;
+    return params;
+}
+"""
+
+
+def test_a_conditional_node_executes_the_graph_that_its_condition_selects(program):
+    ended = program(
+        CONDITIONS
+        + """
+int main() {
+    int *x, *y, values[] = {10, 20, 30}, out;
+    CHECK(cudaMalloc(&x, 4));
+    CHECK(cudaMalloc(&y, 4));
+    for (int kind : {0, 0, 2}) {
+        static unsigned size = 0;
+        ++size;  // an `if` without and with `else`, and a switch of three
+        cudaGraph_t graph;
+        cudaGraphExec_t exec;
+        cudaGraphNode_t tested, node, inner;
+        cudaGraphConditionalHandle handle;
+        CHECK(cudaGraphCreate(&graph, 0));
+        CHECK(cudaGraphConditionalHandleCreate(&handle, graph));
+        void *arguments[] = {&x, &handle};
+        cudaGraphNodeParams params = describe((void *)test, arguments);
+        CHECK(cudaGraphAddNode(&tested, graph, NULL, NULL, 0, &params));
+        cudaGraphNodeParams condition = when(handle, (cudaGraphConditionalNodeType)kind, size);
+        CHECK(cudaGraphAddNode(&node, graph, &tested, NULL, 1, &condition));
+        for (unsigned i = 0; i < size; i++) {
+            void *values_of_i[] = {&y, &values[i]};
+            params = describe((void *)set, values_of_i);
+            CHECK(cudaGraphAddNode(&inner, condition.conditional.phGraph_out[i], nullptr, 0, &params));
+        }
+        cudaGraphNodeType type;
+        CHECK(cudaGraphNodeGetType(node, &type));
+        CHECK(cudaGraphInstantiate(&exec, graph, 0));
+        CHECK(cudaGraphDestroy(graph));
+        for (int value : {0, 1, 2, 9}) {
+            out = 0;
+            CHECK(cudaMemcpy(x, &value, 4, cudaMemcpyHostToDevice));
+            CHECK(cudaMemset(y, 0, 4));
+            CHECK(cudaGraphLaunch(exec, 0));
+            CHECK(cudaMemcpy(&out, y, 4, cudaMemcpyDeviceToHost));
+            printf("%d ", out);
+        }
+        printf("(%d)\\n", type);
+    }
+    cudaGraph_t graph;
+    cudaGraphNode_t node;
+    CHECK(cudaGraphCreate(&graph, 0));
+    cudaGraphNodeParams invalid = when(12345, cudaGraphCondTypeIf, 1);
+    printf("%s ", cudaGetErrorName(cudaGraphAddNode(&node, graph, nullptr, 0, &invalid)));
+    invalid.conditional.size = 3;
+    printf("%s\\n", cudaGetErrorName(cudaGraphAddNode(&node, graph, nullptr, 0, &invalid)));
+}
+""",
+        "--check",
+    )
+    selected = "0 10 10 10 (13)\n20 10 10 10 (13)\n10 20 30 0 (13)\n"
+    assert ended.stdout == selected + "cudaErrorInvalidValue cudaErrorInvalidValue\n", ended.stderr
+    assert "no findings" in ended.stderr
+
+
+def test_a_capture_gets_a_loop_whose_body_is_captured_to_its_graph(program):
+    ended = program(
+        CONDITIONS
+        + """
+int main() {
+    int *x, *calls, *after, out[3], by = 4;
+    CHECK(cudaMalloc(&x, 4));
+    CHECK(cudaMalloc(&calls, 4));
+    CHECK(cudaMalloc(&after, 4));
+    cudaStream_t stream, inner;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamCreate(&inner));
+    cudaGraph_t graph, same;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t loop;
+    const cudaGraphNode_t *before;
+    size_t count;
+    cudaStreamCaptureStatus status;
+    cudaGraphConditionalHandle handle;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    set<<<1, 1, 0, stream>>>(x, by);
+    CHECK(cudaStreamGetCaptureInfo(stream, &status, NULL, &graph, &before, NULL, &count));
+    printf("%d %zu ", (int)status, count);
+    CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 1, cudaGraphCondAssignDefault));
+    cudaGraphNodeParams condition = when(handle, cudaGraphCondTypeWhile, 1);
+    CHECK(cudaGraphAddNode(&loop, graph, before, NULL, count, &condition));
+    CHECK(cudaStreamUpdateCaptureDependencies(stream, &loop, NULL, 1, cudaStreamSetCaptureDependencies));
+    set<<<1, 1, 0, stream>>>(after, 7);
+    CHECK(cudaStreamEndCapture(stream, &same));
+    cudaGraph_t body = condition.conditional.phGraph_out[0];
+    CHECK(cudaStreamBeginCaptureToGraph(inner, body, nullptr, nullptr, 0, cudaStreamCaptureModeGlobal));
+    count_down<<<1, 1, 0, inner>>>(x, calls, handle);
+    CHECK(cudaStreamEndCapture(inner, nullptr));
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaMemset(calls, 0, 4));
+    for (int i = 0; i < 2; i++) CHECK(cudaGraphLaunch(exec, stream));  // each begins with the default again
+    CHECK(cudaMemcpy(&out[0], x, 4, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(&out[1], calls, 4, cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(&out[2], after, 4, cudaMemcpyDeviceToHost));
+    printf("%d, %d %d %d\\n", graph == same, out[0], out[1], out[2]);
+}
+"""
+    )
+    assert ended.stdout == "1 1 1, 0 8 7\n", ended.stderr
