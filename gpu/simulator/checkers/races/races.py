@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,6 +29,7 @@ from gpu.simulator.checkers.races.shadow import (
     SEVERAL,
     Shadow,
     extract_threads,
+    find_span,
     high_records,
     low_records,
 )
@@ -42,13 +44,18 @@ from gpu.simulator.ir.value_uses import ValueUse
 Array = npt.NDArray[Any]
 _Line = tuple[str, int]
 
+_NO_INDICES = np.empty(0, np.intp)
+
 # The number of recent accesses for which values are kept for messages: a race is usually with a recent access.
 _VALUE_HISTORY_SIZE = 64
 
 
 @dataclass(frozen=True)
 class _CheckedAccess:
-    """The access to check; `lanes` and `cells` have one element for each cell of each lane."""
+    """The access to check; `lanes` and `cells` have one element for each cell of each lane.
+
+    `own_records` has a record of each lane of the batch for "high" and for "low" slots, without an event.
+    """
 
     batch: BlockBatch
     access: Access
@@ -56,6 +63,39 @@ class _CheckedAccess:
     shadow: Shadow
     lanes: Array
     cells: Array
+    own_records: tuple[Array, Array]
+
+    @cached_property
+    def high(self) -> Array:
+        """Records of `lanes` for "high" slots."""
+        return self._select(self.own_records[0])
+
+    @cached_property
+    def low(self) -> Array:
+        """Records of `lanes` for "low" slots."""
+        return self._select(self.own_records[1])
+
+    def _select(self, values: Array) -> Array:
+        selected: Array = values if self.lanes is self.batch.geometry.lane_numbers else values.take(self.lanes)
+        return selected
+
+    @cached_property
+    def span(self) -> slice | None:
+        """The cells as a slice if they are equally spaced, as in most kernels; it costs less than an index array."""
+        return find_span(self.cells)
+
+    def view(self, slot: str) -> Array:
+        """Return the records of a slot at the cells: a view of them if the cells are a slice, else a copy."""
+        records = self.shadow.get_or_create(slot)
+        return records.take(self.cells) if self.span is None else records[self.span]
+
+    def find_others(self, records: Array, slot: str) -> Array:
+        """Return the indices of records of a slot that may be of other threads than the lanes."""
+        present = records != 0
+        if not present.any():
+            return _NO_INDICES
+        differences = records ^ (self.low if slot.endswith("low") else self.high)
+        return np.logical_and(differences > EVENT, present, out=present).nonzero()[0]
 
 
 class RaceChecker(Checker):
@@ -157,10 +197,9 @@ class RaceChecker(Checker):
         self._tree.batch_begins(batch)
         self._batch = batch
         self._threads = self._order.first_thread + batch.geometry.lane_numbers
-        self._high_records = high_records(self._threads)
+        self._own_records = high_records(self._threads), low_records(self._threads)
         # For each lane, the record of the last write of the flag that it read last.
         self._flags = np.zeros(batch.geometry.lanes, np.int64)
-        self._low_records = low_records(self._threads)
 
     def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         memory = access.memory
@@ -176,11 +215,9 @@ class RaceChecker(Checker):
             self._compare_copies(batch, access, event)
             # The copy may run at once, before the next barrier.
             earlier = self._get_shadow(memory, batch, access.size)
-            self._compare_with_earlier(
-                _CheckedAccess(batch, access, event, earlier, *earlier.cells(batch.geometry, access))
-            )
+            self._compare_with_earlier(self._locate(batch, access, event, earlier))
         shadow.get_or_create("writer" if access.site.action == "write" else "reader high")[cells] = (
-            self._high_records[lanes] + event if begins else 0
+            self._own_records[0][lanes] + event if begins else 0
         )
 
     def async_read_ends(self, batch: BlockBatch, access: Access) -> None:
@@ -195,7 +232,7 @@ class RaceChecker(Checker):
         shadow = self._copy_shadows.get(access.memory)
         if shadow is None:
             return
-        now = _CheckedAccess(batch, access, event, shadow, *shadow.cells(batch.geometry, access))
+        now = self._locate(batch, access, event, shadow)
         for slot in ("writer",) if access.site.action == "read" else ("writer", "reader high"):
             records = shadow.get_or_create(slot).take(now.cells)
             hit = records.nonzero()[0]
@@ -238,7 +275,7 @@ class RaceChecker(Checker):
             return
         assert isinstance(memory, FlatMemory)
         shadow = self._get_shadow(memory, batch, access.size)
-        now = _CheckedAccess(batch, access, self._register_event(access), shadow, *shadow.cells(batch.geometry, access))
+        now = self._locate(batch, access, self._register_event(access), shadow)
         if self._copy_shadows:
             self._compare_copies(batch, access, now.event)
         site, is_strong = access.site, access.site.is_strong
@@ -253,6 +290,11 @@ class RaceChecker(Checker):
         else:
             self._record_threads(now, "narrow atomic" if is_narrow(site) else "atomic")
         self._synchronize(now)
+
+    def _locate(self, batch: BlockBatch, access: Access, event: int, shadow: Shadow) -> _CheckedAccess:
+        return _CheckedAccess(
+            batch, access, event, shadow, *shadow.cells(batch.geometry, access), own_records=self._own_records
+        )
 
     def _compare_with_earlier(self, checked: _CheckedAccess) -> None:
         """Report lanes that race with earlier accesses of the launch."""
@@ -287,7 +329,7 @@ class RaceChecker(Checker):
                 (load, write), (reader, writer), place, indices.size
             )
         if site.read_only:
-            read_only.record_loads(shadow, cells, _lane_records(self._high_records, checked) + checked.event)
+            read_only.record_loads(shadow, cells, checked.high + checked.event)
 
     def _describe_thread(self, checked: _CheckedAccess, thread: int) -> str:
         # The lanes of earlier batches have negative numbers.
@@ -304,7 +346,7 @@ class RaceChecker(Checker):
         site, synchronization = checked.access.site, self._order.synchronization
         synchronization.record_access(checked.event, checked.access.mask.lanes)
         if site.is_strong:
-            records = _lane_records(self._high_records, checked) + checked.event
+            records = checked.high + checked.event
             if site.action != "write" and checked.access.used and site.use > ValueUse.DATA:
                 flags = checked.shadow.get_or_create(_LAST_WRITE).take(checked.cells)
                 self._flags[checked.lanes] = np.where(flags != 0, flags, self._flags[checked.lanes])
@@ -347,20 +389,22 @@ class RaceChecker(Checker):
         """Report the lanes that race with the records of some slots, each lane and cell once."""
         if checked.shadow.get(slots[0]) is None or (checked.cells.size == 1 and not self._may_race(checked, slots)):
             return
-        remaining: Array | None = None
+        reported: Array | None = None
         for slot in slots:
-            records = checked.shadow.get_or_create(slot).take(
-                checked.cells if remaining is None else checked.cells[remaining]
-            )
-            hit = records.nonzero()[0]
-            remaining = hit if remaining is None else remaining[hit]
-            if remaining.size == 0:
-                return
-            records = records[hit]
-            lanes = checked.lanes[remaining]
+            records = checked.view(slot)
+            if slot == "writer" and self._sites.has_bulk_writes:
+                indices = records.nonzero()[0]
+            else:
+                indices = checked.find_others(records, slot)
+            if reported is not None:
+                indices = np.setdiff1d(indices, reported, assume_unique=True)
+            if indices.size == 0:
+                continue
+            records = records[indices]
+            lanes = checked.lanes[indices]
             threads = extract_threads(records, slot)
             if slot == "writer":
-                threads = self._other_writer(checked, remaining, lanes, records, threads)
+                threads = self._other_writer(checked, indices, lanes, records, threads)
             events = records & EVENT
             races = threads != self._threads[lanes]
             if self._sites.has_bulk_writes and slot == "writer" and checked.access.memory.space == "shared":
@@ -368,11 +412,9 @@ class RaceChecker(Checker):
                 races |= self._sites.properties["bulk"][self._site_of_event[events]]
             if races.any():
                 different = races.nonzero()[0]
-                races[different] = self._find_races(
-                    checked, remaining[different], threads[different], events[different]
-                )
-                self._report(checked, remaining[races], threads[races], events[races])
-                remaining = remaining[~races]
+                races[different] = self._find_races(checked, indices[different], threads[different], events[different])
+                self._report(checked, indices[races], threads[races], events[races])
+                reported = indices[races] if reported is None else np.union1d(reported, indices[races])
 
     def _may_race(self, checked: _CheckedAccess, slots: Sequence[str]) -> bool:
         """Return whether an access of one cell may race with the records of slots; False is certain.
@@ -492,24 +534,27 @@ class RaceChecker(Checker):
 
     def _record_threads(self, checked: _CheckedAccess, slot: str) -> None:
         """Record the lowest and the highest thread of a read or an atomic operation."""
-        lanes, cells = checked.lanes, checked.cells
-        slots = ((slot + " high", self._high_records), (slot + " low", self._low_records))
-        for name, own in slots:
+        drops = (
+            self._order.has_warp_times
+            or (self._order.has_barriers and checked.access.memory.space == "global")
+            or self._order.synchronization.has_fences
+        )
+        for name, own in ((slot + " high", checked.high), (slot + " low", checked.low)):
+            merged = own + checked.event
+            if checked.shadow.get(name) is not None:
+                earlier = checked.view(name)
+                if drops:
+                    self._drop_ordered(checked, earlier, name)
+                np.maximum(merged, earlier, out=merged)
             records = checked.shadow.get_or_create(name)
-            mine = _lane_records(own, checked) + checked.event
-            merged = records.take(cells)
-            if (
-                self._order.has_warp_times
-                or (self._order.has_barriers and checked.access.memory.space == "global")
-                or self._order.synchronization.has_fences
-            ):
-                self._drop_ordered(merged, lanes, name)
-            np.maximum(merged, mine, out=merged)
+            if checked.span is not None:
+                records[checked.span] = merged
+                continue
             # If several lanes access a cell, the last assignment remains: the highest lane, or the lowest.
-            if own is self._high_records:
-                records[cells] = merged
+            if own is checked.high:
+                records[checked.cells] = merged
             else:
-                records[cells[::-1]] = merged[::-1]
+                records[checked.cells[::-1]] = merged[::-1]
         if slot == "narrow atomic":
             self._compare_with_highest(checked, slot)
 
@@ -523,9 +568,9 @@ class RaceChecker(Checker):
             same = same[levels > SCOPE_LEVELS[checked.access.site.scope]]
             self._report(checked, same, threads[same], np.full(same.size, checked.event))
 
-    def _drop_ordered(self, records: Array, lanes: Array, slot: str) -> None:
+    def _drop_ordered(self, checked: _CheckedAccess, records: Array, slot: str) -> None:
         """Clear records that a barrier or `__syncwarp` orders before the current access of their block or warp."""
-        hit = records.nonzero()[0]
+        lanes, hit = checked.lanes, checked.find_others(records, slot)
         if hit.size:
             present = records[hit]
             events = present & EVENT
@@ -547,7 +592,10 @@ class RaceChecker(Checker):
         """Record the writers, and report lanes that write the same cell in this instruction."""
         cells = checked.cells
         writers = checked.shadow.get_or_create("writer")
-        mine = _lane_records(self._high_records, checked) + checked.event
+        mine = checked.high + checked.event
+        if checked.span is not None:
+            writers[checked.span] = mine
+            return
         writers[cells] = mine
         if (writers.take(cells) == mine).all():
             return
@@ -741,11 +789,6 @@ _VERBS = {"read": "read", "write": "wrote", "atomic": "atomic operand"}
 
 def _array_key(memory: FlatMemory) -> ArrayKey:
     return (memory.data.ctypes.data, memory.data.size)
-
-
-def _lane_records(values: Array, checked: _CheckedAccess) -> Array:
-    records: Array = values if checked.lanes is checked.batch.geometry.lane_numbers else values.take(checked.lanes)
-    return records
 
 
 def _line_key(position: SourcePosition) -> _Line:

@@ -43,6 +43,20 @@ def extract_threads(records: Array, slot: str) -> Array:
     return LAST_THREAD - numbers if slot.endswith("low") else numbers
 
 
+_FEWEST = 64
+"""The least number of cells for which a slice is worth the search for it."""
+
+
+def find_span(cells: Array) -> slice | None:
+    """Return the slice that selects the same cells in the same order; None if there is none, or it costs more."""
+    if cells.size < _FEWEST:
+        return None
+    first, last, step = int(cells[0]), int(cells[-1]), int(cells[1] - cells[0])
+    if step <= 0 or last - first != step * (cells.size - 1) or not (cells[1:] - cells[:-1] == step).all():
+        return None
+    return slice(first, last + 1, step)
+
+
 class Shadow:
     """The records of one array in global memory, or of one shared array for all blocks of a batch.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import combinations, product
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from gpu.base.errors import SourcePosition
 from gpu.base.lane_mask import LaneMask
+from gpu.simulator.checkers.races import shadow
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.executor.state.batch import BlockBatch, Geometry
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory, SharedMemory
@@ -168,6 +170,17 @@ def accesses(draw: st.DrawFn) -> Step:
     return Step(kind, space, size, lanes, tuple(elements), tuple(values))
 
 
+@st.composite
+def rows(draw: st.DrawFn) -> Step:
+    """Equally spaced elements, one per lane."""
+    size, spacing = draw(st.sampled_from([(4, 1), (2, 1), (1, 3), (1, 1)]))
+    lanes = tuple(sorted(draw(st.sets(st.sampled_from(BUSY), min_size=2))))
+    first = draw(st.integers(0, BYTES // size - 1 - spacing * (len(lanes) - 1)))
+    elements = tuple(first + spacing * index for index in range(len(lanes)))
+    kind, space = draw(st.sampled_from(["read", "write", "atomic"])), draw(st.sampled_from(["shared", "global"]))
+    return Step(kind, space, size, lanes, elements, (1,) * len(lanes))
+
+
 def groups(kind: str, count: int) -> st.SearchStrategy[Step]:
     every = st.just(frozenset(range(count)))
     some = st.frozensets(st.integers(0, count - 1), min_size=1)
@@ -182,6 +195,15 @@ FENCES = st.builds(Step, kind=st.just("__threadfence"), lanes=st.sets(st.sampled
 @given(st.lists(accesses() | accesses() | ORDERING, min_size=2, max_size=9))
 def test_it_finds_a_race_exactly_where_there_is_one(program: list[Step]) -> None:
     found, true = run(program)
+    assert found <= true
+    assert {space for space, *_ in found} == {space for space, *_ in true}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(rows() | rows() | accesses() | ORDERING, min_size=2, max_size=9))
+def test_it_finds_a_race_exactly_where_there_is_one_by_slices(program: list[Step]) -> None:
+    with patch.object(shadow, "_FEWEST", 2):
+        found, true = run(program)
     assert found <= true
     assert {space for space, *_ in found} == {space for space, *_ in true}
 
