@@ -139,7 +139,7 @@ class WarpgroupChecker(Checker):
             )
 
     def access(self, batch: BlockBatch, access: Access) -> None:
-        if access.memory.space == "shared" and access.site.action != "read":
+        if batch.uses_async_proxy and access.memory.space == "shared" and access.site.action != "read":
             self._record_store(batch, access)
         sums = self._accumulators.get(id(access.memory)) if access.memory.space == "local" else None
         if sums is None or access.site.sum:

@@ -38,6 +38,7 @@ from gpu.simulator.executor.state.batches import (
     split_grid,
     tests_flags,
     tests_values_in_loops,
+    uses_async_proxy,
 )
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.event_buffer import EventBuffer
@@ -183,6 +184,10 @@ class SimulatedKernel:
     @cached_property
     def _plain_compiler(self) -> LockstepCompiler:
         return self._compiler if self._compiler.values is PLAIN else LockstepCompiler()
+
+    @cached_property
+    def _uses_async_proxy(self) -> bool:
+        return any(map(uses_async_proxy, find_reachable_functions(self._function)))
 
     @property
     def function(self) -> ir.Function:
@@ -409,6 +414,7 @@ class SimulatedKernel:
                 launch.geometry(attempt.blocks), launch.grid, remaining.start, launch.shared_bytes, tree.observer,
                 self._function.cluster or (1, 1, 1),
             )  # fmt: skip
+            batch.uses_async_proxy = tree.observer is None or self._uses_async_proxy
             tree.attach_batch(batch, launch.depth)
             batch.is_deadlock = is_deadlock
             starvation = self._probe_attempt(batch, launch.values, attempt)

@@ -89,6 +89,8 @@ class BlockBatch:
         self.monitor: ProgressMonitor | None = None
         # The order of a trial, "buffered" if strong writes become visible late; empty if the batch is no trial.
         self.trial_order = ""
+        # Whether the kernel may access memory through the asynchronous proxy.
+        self.uses_async_proxy = True
         self.shared_bytes = shared_bytes
         self.shared: dict[object, Any] = {}
         self.first = first

@@ -7,6 +7,7 @@ from typing import Literal
 
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import Geometry
+from gpu.simulator.ir.intrinsics import WARPGROUP_PRODUCT
 from gpu.simulator.ir.value_uses import ValueUse, ValueUses
 from gpu.simulator.ir.walking import child_nodes, walk
 
@@ -411,6 +412,15 @@ def _has_strong_read(statement: object) -> bool:
 
 def _is_strong_read(node: object) -> bool:
     return isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile)
+
+
+def uses_async_proxy(function: ir.Function) -> bool:
+    """Return whether a function has operations that access memory through the asynchronous proxy, or its mbarriers."""
+    return function.has_phases or any(
+        isinstance(node, ir.BulkCopy | ir.TensorCopy | ir.BarrierPhase)
+        or (isinstance(node, ir.Warp) and node.op == WARPGROUP_PRODUCT)
+        for node in walk(function.body)
+    )
 
 
 def find_reachable_functions(kernel: ir.Function) -> list[ir.Function]:
