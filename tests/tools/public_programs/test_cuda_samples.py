@@ -98,19 +98,22 @@ def test_the_cost_of_checks_is_measured_and_replaces_its_section_only(tmp_path, 
     page.write_text("# Title\n\n## Cost of checks\n\nold\n\n## Other\n\nrows\n")
     monkeypatch.setattr(check_cost, "PAGE", page)
     monkeypatch.setattr(check_cost, "PROGRAMS", ("add",))
+    monkeypatch.setattr(check_cost, "SAMPLES", ("first",))
     folder = tmp_path / "src" / "add-cuda"
     folder.mkdir(parents=True)
     (folder / "Makefile").write_text("source = main.cu\nrun: main\n\t./main 7\n")
     (folder / "main.cu").write_text("int main() { return 0; }\n")
-    assert check_cost.main([str(tmp_path)]) == 0
+    write_sample(tmp_path, "0_Introduction", "first", "int main() { return 2; }\n")  # not measured: it fails
+    assert check_cost.main([str(tmp_path), str(tmp_path)]) == 0
     text = page.read_text()
+    assert "1 more programs were not measured" in " ".join(text.split())
     assert text.startswith("# Title\n\n## Other\n\nrows\n\n## Cost of checks\n\n")
     (row,) = re.findall(r"\| `add` \| (.*) \| (.*) \| (.*) \| (.*) \| (.*) \|", text)
     first, second, unchecked, checked, ratio = map(float, row)
     assert first > second > 0
     assert ratio == pytest.approx(checked / unchecked, rel=0.2)
     (folder / "main.cu").write_text("int main() { return 3; }\n")
-    assert check_cost.main([str(tmp_path)]) == 1
+    assert check_cost.main([str(tmp_path), str(tmp_path)]) == 1
 
 
 def test_a_sample_that_is_slow_with_the_checkers_runs_fast(tmp_path, monkeypatch):
