@@ -40,6 +40,7 @@ ARGUMENTS = {
 _FIXED_SIZES = (
     *("BlackScholes", "BlackScholes_nvrtc", "HSOpticalFlow", "UnifiedMemoryPerf", "bf16TensorCoreGemm"),
     *("cudaTensorCoreGemm", "dmmaTensorCoreGemm", "immaTensorCoreGemm", "tf32TensorCoreGemm"),
+    *("interval", "simpleAWBarrier"),
 )
 """Samples with sizes or repetitions for GPUs that they have no option for."""
 NOTES = {
@@ -266,8 +267,9 @@ def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_
     yield "| sample | result | findings | seconds |"
     yield "| --- | --- | ---: | ---: |"
     for result in ran:
-        note = f" {NOTES[result.name]}" if result.outcome == "fails" and result.name in NOTES else ""
-        reason = f": {_escape(result.reason)}{note}" if result.reason else ""
+        note = NOTES[result.name] if result.outcome == "fails" and result.name in NOTES else ""
+        why = _escape(result.reason)
+        reason = f": {why}{note and (' ' if why.endswith('.') else '. ')}{note}" if result.reason else ""
         findings = "–" if result.findings is None else str(result.findings)
         seconds = "–" if result.seconds is None else f"{result.seconds:.1f}"
         yield f"| `{result.name}` | {result.outcome}{reason} | {findings} | {seconds} |"

@@ -69,6 +69,12 @@ def test_a_sample_is_judged_by_its_code_and_output(code, output, errors, outcome
     assert result == SampleResult("a", outcome, findings, 1.5, reason)
 
 
+@pytest.mark.parametrize(("reason", "text"), [("over 60 s", "over 60 s. Its"), ("error: x...", "error: x... Its")])
+def test_a_remark_follows_the_reason_as_a_sentence(reason, text):
+    result = SampleResult("interval", "fails", None, 60.0, reason)
+    assert f"| `interval` | fails: {text} size is for GPUs" in cuda_samples.format_section([result], 1, "today", 60)
+
+
 def test_the_section_replaces_only_itself(tmp_path, monkeypatch, capsys):
     page = tmp_path / "programs.md"
     page.write_text("# Title\n\ntext\n\n## Kernels\n\nrows\n")
