@@ -66,14 +66,20 @@ def _predicate_short_branches(kernel: PtxKernel) -> PtxKernel:
                 follows[number] = follows.pop(successor)
                 changed = True
                 break
-            inner = _find_skipped_block(number, blocks, follows, predecessors)
-            if inner is not None:
+            sides = _find_short_sides(number, blocks, follows, predecessors)
+            if sides:
                 jump = blocks[number].pop()
-                body = blocks.pop(inner)
-                if body and body[-1].opcode == "bra":
-                    body.pop()
-                blocks[number] += [replace(each, guard=jump.guard, negated=not jump.negated) for each in body]
-                follows[number] = follows.pop(inner)
+                join = follows[sides[0]]
+                for side in sides:
+                    negated = jump.negated if side == follows[number][0] else not jump.negated
+                    blocks[number] += [
+                        replace(each, guard=jump.guard, negated=negated)
+                        for each in blocks.pop(side)
+                        if each.opcode != "bra"
+                    ]
+                for side in sides:
+                    del follows[side]
+                follows[number] = join
                 changed = True
                 break
     return _renumber(kernel, blocks, follows)
@@ -86,33 +92,43 @@ def _has_single_successor(instructions: Sequence[PtxInstruction]) -> bool:
     return instructions[-1].opcode == "bra" and not instructions[-1].guard
 
 
-def _find_skipped_block(
+def _find_short_sides(
     number: int,
     blocks: Mapping[int, Sequence[PtxInstruction]],
     follows: Mapping[int, tuple[int, ...]],
     predecessors: Mapping[int, Sequence[int]],
-) -> int | None:
-    """Return the block that a short branch skips; None if there is none, or if it should not be predicated."""
+) -> tuple[int, ...]:
+    """Return the blocks between a short branch and the block where its paths join; empty if it is not predicated.
+
+    A branch has one such block, which it skips, or two: of a condition and of its alternative.
+    """
     instructions, successors = blocks[number], follows[number]
     if len(successors) != 2 or not instructions or instructions[-1].opcode != "bra" or not instructions[-1].guard:
-        return None
+        return ()
     target, inner = successors
-    if inner <= number or target <= number or predecessors[inner] != [number] or follows[inner] != (target,):
-        return None
-    body = [each for each in blocks[inner] if each.opcode != "bra"]
+    if inner <= number or target <= number or predecessors[inner] != [number] or len(follows[inner]) != 1:
+        return ()
+    sides: tuple[int, ...]
+    if follows[inner] == (target,):
+        sides = (inner,)
+    elif follows[inner] == follows[target] and predecessors[target] == [number]:
+        sides = (inner, target)
+    else:
+        return ()
+    body = [each for side in sides for each in blocks[side] if each.opcode != "bra"]
     costly = [each for each in body if not _is_free(each)]
     if len(costly) > _MAXIMUM_PREDICATED or any(
         each.guard or each.opcode in _NOT_PREDICATED or each.opcode in ("ret", "exit") for each in body
     ):
-        return None
+        return ()
     if any(instructions[-1].guard in each.written_registers for each in body):
-        return None
+        return ()
     if any(
         each.opcode in ("div", "rem", "sqrt", "rcp", LIBRARY_FUNCTION) and "approx" not in each.modifiers
         for each in body
     ):
-        return None
-    return inner
+        return ()
+    return sides
 
 
 def _is_free(instruction: PtxInstruction) -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 from gpu.timing.gpus import find_gpu
 from gpu.timing.launch import LaunchModel
+from gpu.timing.ptx.assembler import assemble_kernel
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.program import parse_ptx
@@ -32,10 +33,11 @@ $L9:
 """
 
 
-def count_cycles(body: str, grid: int = 1, block: int = 32) -> float:
-    """Return what a kernel takes that is given an array of a MiB."""
+def count_cycles(body: str, grid: int = 1, block: int = 32, *, assembled: bool = False) -> float:
+    """Return the cycles of a kernel with an array of a MiB; `assembled` applies the assembler's transformations."""
     text = f".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n{{\n{START}{body}\n}}\n"
-    model = LaunchModel(PtxMachine(parse_ptx(text).find_kernel("k"), {}), H200, 16)
+    kernel = parse_ptx(text).find_kernel("k")
+    model = LaunchModel(PtxMachine(assemble_kernel(kernel) if assembled else kernel, {}), H200, 16)
     memory = SampledMemory({0: np.zeros(1 << 20, np.uint8)})
     address = np.array([memory.address(0)], np.int64).view(np.uint8)
     return model.estimate_launch(GridShape((grid, 1, 1), (block, 1, 1)), address, memory).time_us * 1e3 * H200.clock_ghz
@@ -66,6 +68,27 @@ def test_lanes_that_jump_wait_for_those_that_do_not() -> None:
 def test_what_some_lanes_wait_for_is_waited_for_where_they_meet(others) -> None:
     load = "ld.global.f32 %f1, [%rd3];"
     assert count_divergent_cycles(16, load, others) > count_divergent_cycles(32, load, others) + 0.9 * LATENCY
+
+
+def test_loads_under_a_condition_with_a_short_alternative_are_issued_together() -> None:
+    """The assembler predicates both sides, so that four such loads wait once: `inside ? in[i] : 0`."""
+    load = """
+        setp.lt.u32 %p{0}, %r1, {1};
+        @%p{0} bra $L{0};
+        mov.f32 %f1{0}, 0f00000000;
+        bra.uni $M{0};
+    $L{0}:
+        ld.global.f32 %f1{0}, [%rd3+{1}];
+    $M{0}:
+        add.f32 %f1, %f1, %f1{0};
+    """
+    bodies = ("".join(load.format(number, 4096 * number) for number in range(1, loads + 1)) for loads in (1, 4))
+    one, four = (
+        count_cycles(f"mov.f32 %f1, 0f00000000; {body} st.global.f32 [%rd3], %f1; ret;", assembled=True)
+        for body in bodies
+    )
+    assert one > LATENCY
+    assert four - one < 0.5 * LATENCY
 
 
 def test_a_load_waits_for_the_one_before_it_into_the_same_register() -> None:

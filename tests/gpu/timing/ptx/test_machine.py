@@ -168,6 +168,27 @@ def test_lanes_that_part_meet_again() -> None:
         assert np.array_equal(found, powers + threads % 2 * 1000)
 
 
+def test_lanes_take_a_condition_or_its_short_alternative() -> None:
+    found = np.zeros(64, np.int32)
+    body = f"""{STORE}
+        setp.lt.u32 %p1, %r1, 20;
+        @%p1 bra $L1;
+        add.s32 %r4, %r1, 1000;
+        bra.uni $L2;
+    $L1:
+        sub.s32 %r4, 7, %r1;
+    $L2:
+        st.global.u32 [%rd3], %r4;
+        ret;
+    """
+    for rewritten in (False, True):
+        found[:] = 0
+        path, _ = run(body, found, rewritten=rewritten)
+        threads = np.arange(64)
+        assert np.array_equal(found, np.where(threads < 20, 7 - threads, threads + 1000))
+    assert len(path.steps) == 1
+
+
 @pytest.mark.parametrize(("stride", "sectors"), [(4, 4), (8, 8), (32, 32), (128, 32), (0, 1)])
 def test_sectors_are_those_that_a_warp_touches(stride, sectors) -> None:
     values = np.zeros(4096, np.int32)
