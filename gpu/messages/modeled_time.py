@@ -251,20 +251,29 @@ def name_with_article(name: str) -> str:
     return f"{indefinite_article(name)} {short_name(name)}"
 
 
-def describe_missing_blocks(blocks: int, resident_blocks: int, gpu: GpuDescription) -> str:
-    """Return a clause about a launch with too few blocks for its theoretical occupancy; "" if it has enough.
+def describe_missing_blocks(blocks: int, resident_blocks: int, resident_warps: int, gpu: GpuDescription) -> str:
+    """Return what a launch reaches with too few blocks for its theoretical occupancy, as a clause; "" if it has enough.
 
     Parameters
     ----------
     blocks : int
         Blocks of the launch.
-    resident_blocks : int
-        Blocks that a multiprocessor can hold.
+    resident_blocks, resident_warps : int
+        Blocks and warps that a multiprocessor can hold: the theoretical occupancy.
     gpu : GpuDescription
     """
     if blocks >= resident_blocks * gpu.multiprocessors:
         return ""
-    return f"; the launch has only {blocks} block{'s' if blocks > 1 else ''} for {gpu.multiprocessors} multiprocessors"
+    reached = -(-blocks // gpu.multiprocessors)
+    return (
+        f"; this launch reaches {_count(reached, 'block')} and "
+        f"{_count(reached * resident_warps // resident_blocks, 'warp')}: it has {_count(blocks, 'block')} for "
+        f"{gpu.multiprocessors} multiprocessors"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number > 1 else ''}"
 
 
 def format_duration(microseconds: float) -> str:

@@ -130,7 +130,7 @@ class OccupancyView(QWidget):
         result = compute_occupancy(self._gpu, threads, self.registers.value(), self.shared.value())
         missing = ""
         if self._kernel is not None and threads == self._kernel.threads:
-            missing = describe_missing_blocks(math.prod(self._kernel.grid), result.blocks, self._gpu)
+            missing = describe_missing_blocks(math.prod(self._kernel.grid), result.blocks, result.warps, self._gpu)
         share = f"{result.warps / self._gpu.warps:.0%}"
         self.occupancy_label.setText(
             f"up to {result.blocks} blocks of {threads} threads: {result.warps} of {self._gpu.warps} warps at once "

@@ -173,9 +173,9 @@ class ModeledRun:
             ),
             (
                 "occupancy",
-                f"up to {occupancy['blocks']} blocks, {occupancy['warps']} of {self.gpu.warps} warps at once, limited "
-                f"by {occupancy['limited_by']}"
-                + describe_missing_blocks(data["of_blocks"], occupancy["blocks"], self.gpu),
+                f"at most {occupancy['blocks']} blocks, {occupancy['warps']} of {self.gpu.warps} warps on a "
+                f"multiprocessor, limited by {occupancy['limited_by']}"
+                + describe_missing_blocks(data["of_blocks"], occupancy["blocks"], occupancy["warps"], self.gpu),
             ),
             ("registers", f"{data['registers']} ({'ptxas' if self.source == 'sass' else 'estimated'})"),
             ("memory", f"{data['dram_bytes'] / 1e6:,.3f} MB, last cache {data['l2_sectors']:,} sectors"),

@@ -151,7 +151,7 @@ class ModeledCard(Card):
         if longest is None:
             return ""
         gpu = find_gpu(model.gpu)
-        missing = describe_missing_blocks(math.prod(longest.grid), longest.blocks, gpu)
+        missing = describe_missing_blocks(math.prod(longest.grid), longest.blocks, longest.warps, gpu)
         spilled = f", {longest.spilled_bytes} bytes spilled" if longest.spilled_bytes else ""
         return (
             f"{longest.kernel}: a multiprocessor holds up to {longest.blocks} blocks of {longest.threads} threads at "

@@ -628,7 +628,7 @@ TASKS = {
         choose("Largest size", "2¹⁴"),
         click("Model"),
         first_row_appears,
-        sees("; the launch has only 64 blocks for 132 multiprocessors"),
+        sees("; this launch reaches 1 block and 8 warps: it has 64 blocks for 132 multiprocessors"),
         picture("17-occupancy"),
         click("Curves"),
         press(Key.Key_F2),
