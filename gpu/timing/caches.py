@@ -55,6 +55,8 @@ class ArrayTraffic:
         Stored to L2.
     dram_stores : float
         Written to DRAM before the launch ends.
+    evicted : float
+        Stored to L2 by an earlier equal launch, and written to DRAM because this launch evicts them.
     atomic_sectors : float
         Accessed by atomic operations, which L2 executes.
     mean_readers : float
@@ -71,11 +73,17 @@ class ArrayTraffic:
     dram_loads: float = 0.0
     stored: float = 0.0
     dram_stores: float = 0.0
+    evicted: float = 0.0
     scatter_factor: float = 1.0
     atomic_sectors: float = 0.0
     mean_readers: float = 1.0
     is_uniform: bool = False
     unpaired_share: float = 0.0
+
+    @property
+    def dram_writes(self) -> float:
+        """The sectors written to DRAM during the launch."""
+        return self.dram_stores + self.evicted
 
 
 @dataclass

@@ -272,7 +272,7 @@ class LaunchModel:
         loaded = sum(array.loaded for array in arrays)
         unpaired = sum(sample.memory.rates.unpaired_cost * array.unpaired_share * array.loaded for array in arrays)
         stored = sum(array.stored for array in arrays)
-        dram_sectors = sum((array.dram_loads + array.dram_stores) * array.scatter_factor for array in arrays)
+        dram_sectors = sum((array.dram_loads + array.dram_writes) * array.scatter_factor for array in arrays)
         return {
             "memory": dram_sectors * _SECTOR / gpu.memory_gb_s / 1e3,
             "last cache": (loaded + unpaired + stored) * _SECTOR / gpu.last_cache_gb_s / 1e3,

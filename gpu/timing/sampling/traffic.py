@@ -158,7 +158,7 @@ class TrafficModel:
                 array.dram_loads = min(array.loaded, self._array_sectors(window))
 
     def _add_dram_stores(self, traffic: LaunchTraffic) -> None:
-        """Add the stores to DRAM; L2 retains a share of what the launch transfers."""
+        """Add the stores to DRAM; L2 retains a share of what the launch transfers, and evicts earlier stores."""
         gpu = self.gpu
         stores = caches.count_distinct_sectors(self.path.steps, self.shape.warps, self.sharing, stores=True)
         stored_arrays = []
@@ -170,11 +170,30 @@ class TrafficModel:
         total_sectors = sum(each.dram_loads for each in traffic.arrays.values()) + sum(
             dram_sectors for _, dram_sectors, _ in stored_arrays
         )
-        retained = min(1.0, gpu.last_cache_written_share * gpu.last_cache_bytes / _SECTOR / max(total_sectors, 1.0))
+        cache_sectors = gpu.last_cache_bytes / _SECTOR
+        retained_sectors = gpu.last_cache_written_share * cache_sectors
+        retained = min(1.0, retained_sectors / max(total_sectors, 1.0))
+        # The equal launch before retained as much, which this one evicts as far as its own data fill the cache.
+        filled = (total_sectors - retained_sectors) / max(cache_sectors - retained_sectors, 1.0)
+        evicted = retained * min(1.0, max(0.0, filled))
         for array, dram_sectors, pairs in stored_arrays:
             # A partly written sector is read before it is written.
             array.dram_stores = (1 - retained) * dram_sectors * pairs
+            array.evicted = evicted * dram_sectors * pairs
             array.scatter_factor = max(array.scatter_factor, self._compute_scatter_factor(pairs) * pairs)
+        turnaround = self._compute_turnaround_factor(traffic)
+        for array in traffic.arrays.values():
+            array.scatter_factor *= turnaround
+
+    def _compute_turnaround_factor(self, traffic: LaunchTraffic) -> float:
+        """Return the relative DRAM time of reads and writes together: it does not transfer while it turns around.
+
+        A copy, of which one half is written, turns around most often.
+        """
+        arrays = traffic.arrays.values()
+        read, written = sum(each.dram_loads for each in arrays), sum(each.dram_writes for each in arrays)
+        mixture = 4 * read * written / max(read + written, 1.0) ** 2
+        return 1 + mixture * (self.gpu.memory_gb_s / self.gpu.copy_gb_s - 1)
 
     def _limit_by_cache(self, dram_sectors: float, array_sectors: float) -> float:
         """Reduce repeated transfers of an array by the share that L2 holds."""
@@ -206,5 +225,5 @@ def compute_memory_shares(
                 all_loaded = array.loaded * (1 + unpaired_cost * array.unpaired_share) + array.atomic_sectors
                 shares[key] = array.dram_loads * array.scatter_factor / all_loaded if all_loaded else 0.0
             elif request.kind == "st":
-                shares[key] = array.dram_stores * array.scatter_factor / array.stored if array.stored else 0.0
+                shares[key] = array.dram_writes * array.scatter_factor / array.stored if array.stored else 0.0
     return shares

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpu.timing.gpus import find_gpu
-from gpu.timing.launch import LaunchModel
+from gpu.timing.launch import LaunchEstimate, LaunchModel
 from gpu.timing.ptx.assembler import assemble_kernel
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
@@ -33,14 +33,21 @@ $L9:
 """
 
 
-def count_cycles(body: str, grid: int = 1, block: int = 32, *, assembled: bool = False) -> float:
-    """Return the cycles of a kernel with an array of a MiB; `assembled` applies the assembler's transformations."""
+def estimate(
+    body: str, grid: int = 1, block: int = 32, *, assembled: bool = False, size: int = 1 << 20
+) -> LaunchEstimate:
+    """Model a kernel with an array of so many bytes; `assembled` applies the assembler's transformations."""
     text = f".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n{{\n{START}{body}\n}}\n"
     kernel = parse_ptx(text).find_kernel("k")
     model = LaunchModel(PtxMachine(assemble_kernel(kernel) if assembled else kernel, {}), H200, 16)
-    memory = SampledMemory({0: np.zeros(1 << 20, np.uint8)})
+    memory = SampledMemory({0: np.zeros(size, np.uint8)})
     address = np.array([memory.address(0)], np.int64).view(np.uint8)
-    return model.estimate_launch(GridShape((grid, 1, 1), (block, 1, 1)), address, memory).time_us * 1e3 * H200.clock_ghz
+    return model.estimate_launch(GridShape((grid, 1, 1), (block, 1, 1)), address, memory)
+
+
+def count_cycles(body: str, grid: int = 1, block: int = 32, *, assembled: bool = False) -> float:
+    """Return the cycles of a kernel with an array of a MiB."""
+    return estimate(body, grid, block, assembled=assembled).time_us * 1e3 * H200.clock_ghz
 
 
 def count_divergent_cycles(jumping: int, first: str, others: str) -> float:
@@ -156,3 +163,26 @@ def test_what_the_last_block_does_alone_comes_behind_the_others(draws) -> None:
 
     assert count_tail_cycles(4000, 199) - count_tail_cycles(1, 199) > 4000 * H200.arithmetic_cycles
     assert count_tail_cycles(4000, 200) == pytest.approx(count_tail_cycles(1, 200)), "nobody draws that number"
+
+
+ELEMENT = """
+    mov.u32 %r2, %ctaid.x;
+    shl.b32 %r3, %r2, 10;
+    cvt.u64.u32 %rd4, %r3;
+    add.s64 %rd5, %rd3, %rd4;
+"""
+
+
+@pytest.mark.parametrize(("blocks", "written_share"), [(1 << 17, 1.0), (1 << 14, 0.0)])
+def test_a_copy_takes_the_rate_of_copies_and_evicts_what_the_copy_before_it_stored(blocks, written_share) -> None:
+    """Each thread copies a word to its place. A small copy stays in L2, which then writes nothing to DRAM."""
+    size = 1024 * blocks
+    copy = estimate(f"{ELEMENT} ld.global.f32 %f1, [%rd5]; st.global.f32 [%rd5], %f1; ret;", blocks, 256, size=size)
+    rate = H200.copy_gb_s if written_share else H200.memory_gb_s
+    assert copy.breakdown["memory"] == pytest.approx((1 + written_share) * size / rate / 1e3, rel=0.01)
+
+
+def test_loads_alone_take_the_rate_of_loads() -> None:
+    size = 1 << 27
+    load = estimate(f"{ELEMENT} ld.global.f32 %f1, [%rd5]; ret;", size // 1024, 256, size=size)
+    assert load.breakdown["memory"] == pytest.approx(size / H200.memory_gb_s / 1e3, rel=0.01)
