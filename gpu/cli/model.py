@@ -11,6 +11,7 @@ from gpu.base.errors import InputError
 from gpu.cli.report import format_json, format_rows
 from gpu.declaration.pattern import Params, Pattern
 from gpu.files.sources import read_source
+from gpu.messages.modeled_time import describe_least_time
 
 if TYPE_CHECKING:
     from gpu.run.modeling.timing_model import ModeledRun
@@ -70,12 +71,19 @@ def print_modeled_pattern(
     InputError, KernelError
         As of `gpu.run.modeling.timing_model.model_pattern`.
     """
-    from gpu.run.modeling import timing_model
+    from gpu.timing.gpus import find_gpu
 
     variant = pattern.variant(variant_name)
+    if not json:
+        cost = pattern.cost(inputs, params)
+        least_time = describe_least_time(find_gpu(gpu), cost.bytes_read, cost.bytes_written)
+        _print_first_figure(f"{pattern.title}: {variant.title}", least_time)
+
+    from gpu.run.modeling import timing_model  # after the first figure, as this import takes most of a second
+
     modeled_run = timing_model.model_pattern(variant, inputs, params, gpu, pattern=pattern.name)
     about = {"pattern": pattern.name, "variant": variant.name}
-    _print_result(about, f"{pattern.title}: {variant.title}", modeled_run, json=json)
+    _print_result(about, modeled_run, json=json)
 
 
 def print_modeled_kernel(options: argparse.Namespace, defines: Mapping[str, str]) -> None:
@@ -89,12 +97,19 @@ def print_modeled_kernel(options: argparse.Namespace, defines: Mapping[str, str]
         options.file, read_source(options.file), options.kernel, options.grid, options.block, options.arguments,
         options.shared, defines, options.include_dirs, dict(options.constants),
     )  # fmt: skip
-    modeled_run = timing_model.model_launch(launch, find_gpu(options.gpu))
+    gpu = find_gpu(options.gpu)
+    if not options.json:
+        least_time = describe_least_time(gpu, blocks=launch.shape.blocks)
+        _print_first_figure(f"{Path(options.file).name}: {options.kernel}", least_time)
+    modeled_run = timing_model.model_launch(launch, gpu)
     about = {"file": str(options.file), "kernel": options.kernel}
-    _print_result(about, f"{Path(options.file).name}: {options.kernel}", modeled_run, json=options.json)
+    _print_result(about, modeled_run, json=options.json)
 
 
-def _print_result(identification: Mapping[str, Any], title: str, modeled_run: ModeledRun, *, json: bool) -> None:
-    print(
-        format_json({**identification, **modeled_run.data()}) if json else f"{title}\n{format_rows(modeled_run.rows())}"
-    )
+def _print_first_figure(title: str, least_time: str) -> None:
+    """Print a bound at once, as modeling takes seconds."""
+    print(f"{title}\n{format_rows([('bound', least_time)])}", flush=True)
+
+
+def _print_result(identification: Mapping[str, Any], modeled_run: ModeledRun, *, json: bool) -> None:
+    print(format_json({**identification, **modeled_run.data()}) if json else format_rows(modeled_run.rows()))

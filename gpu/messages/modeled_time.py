@@ -276,6 +276,28 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' if number > 1 else ''}"
 
 
+def describe_least_time(gpu: GpuDescription, bytes_read: int = 0, bytes_written: int = 0, blocks: int = 1) -> str:
+    """Return a time that launches cannot be shorter than, and its reason: a first figure, without modeling anything.
+
+    Parameters
+    ----------
+    gpu : GpuDescription
+    bytes_read, bytes_written : int
+        The least traffic of all launches. L2 retains a part of what is written.
+    blocks : int
+        The blocks of a launch.
+    """
+    retained = gpu.last_cache_written_share * gpu.last_cache_bytes
+    traffic = bytes_read + max(bytes_written - retained, 0.0)
+    transfer_us, start_us = traffic / gpu.memory_gb_s / 1e3, blocks * gpu.block_ns / 1e3
+    reason = "of the launch"
+    if traffic and transfer_us >= start_us:
+        reason += f" and {format_bytes(traffic)} of DRAM traffic"
+    elif blocks > 1:
+        reason += f" and of the starts of {blocks:,} blocks"
+    return f"at least {format_duration(gpu.launch_us + max(transfer_us, start_us))}, because {reason}"
+
+
 def format_duration(microseconds: float) -> str:
     """Format a time in a suitable unit."""
     if microseconds >= 1e6:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.base.errors import InputError
+from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModeledTime, ModelKernel, ModelPattern
@@ -93,7 +94,14 @@ class TimeModeler(QObject):
         """Return the cached result of a request, or None."""
         return self._cache.get(_compute_key(request))
 
-    def request_model(self, channel: str, request: ModelRequest, on_model: ModelCallback, priority: int = 0) -> None:
+    def request_model(
+        self,
+        channel: str,
+        request: ModelRequest,
+        on_model: ModelCallback,
+        priority: int = 0,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
         """Model a request, or pass on its cached result.
 
         Parameters
@@ -104,6 +112,8 @@ class TimeModeler(QObject):
         on_model : callable
             Receives the ModeledTime or Failure.
         priority : int
+        on_progress : callable or None
+            Receives a Progress with a bound of the time, before it is modeled.
         """
         cached = self.find_cached_model(request)
         if cached is not None:
@@ -121,7 +131,7 @@ class TimeModeler(QObject):
             on_model(model)
 
         self.cancel_request(channel)
-        self.jobs.post(channel, request, on_result, priority=priority)
+        self.jobs.post(channel, request, on_result, on_progress, priority)
 
     def cancel_request(self, channel: str) -> None:
         """Drop the waiting request of a channel; a running one may take two seconds, as a restart takes one."""
@@ -159,6 +169,8 @@ class ModelFollower(QObject):
 
     changed = pyqtSignal(object)
     """ModeledTime, or the Failure that explains its absence; None while it is being computed."""
+    bound_found = pyqtSignal(str)
+    """A clause with a bound of the time that is being computed."""
 
     def __init__(
         self,
@@ -230,7 +242,11 @@ class ModelFollower(QObject):
             else:
                 self._show_model(key, model)
 
-        self._modeling.request_model(self._channel, request, on_model, priority=1)
+        def on_progress(progress: Progress) -> None:
+            if key == self._pending_key:
+                self.bound_found.emit(progress.message)
+
+        self._modeling.request_model(self._channel, request, on_model, 1, on_progress)
 
 
 def _compute_key(request: ModelRequest) -> Hashable:

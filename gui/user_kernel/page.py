@@ -126,6 +126,7 @@ class UserKernelPage(Ground):
     def _follow_model(self) -> None:
         """Show the modeled time of the launch, and update it after each change."""
         self.model_follower.changed.connect(self.modeled_card.show_model)
+        self.model_follower.bound_found.connect(self.modeled_card.show_bound)
         self.model_follower.changed.connect(
             lambda found: self.source.show_machine_code(find_line_code(found, self.path.name))
         )

@@ -19,7 +19,7 @@ def _model_pattern(context: RequestContext, request: ModelPattern) -> ModeledTim
 def _model_kernel(context: RequestContext, request: ModelKernel) -> ModeledTime:
     from gpu.run.modeling.timing_model_requests import execute_model_kernel
 
-    return execute_model_kernel(request)
+    return execute_model_kernel(request, context.report_progress)
 
 
 @handles(TimelinePattern)

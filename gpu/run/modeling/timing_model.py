@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -292,6 +293,15 @@ class UnboundLaunch:
     include_dirs: Sequence[Path] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def shape(self) -> GridShape:
+        """The launch's extents, completed from the file's own launch of the kernel; may raise InputError."""
+        return GridShape(
+            *find_host_launch(self.text, self.kernel, self.defines).complete(
+                self.grid, self.block, self.shared_bytes, kernel=self.kernel, path=self.file.name
+            )
+        )
+
 
 def to_unbound_launch(launch: KernelLaunch) -> UnboundLaunch:
     """Return the launch that a user entered; raise KernelError if it reads texture references."""
@@ -350,12 +360,7 @@ def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = Fal
     InputError, KernelError
         As of `model_launch`.
     """
-    file, kernel = launch.file, launch.kernel
-    shape = GridShape(
-        *find_host_launch(launch.text, kernel, launch.defines).complete(
-            launch.grid, launch.block, launch.shared_bytes, kernel=kernel, path=file.name
-        )
-    )
+    file, kernel, shape = launch.file, launch.kernel, launch.shape
     if "@" in kernel:
         raise InputError(f"{kernel} cannot be modeled: the timing model finds kernels by name, not by line.")
     macros = dict(launch.defines)

@@ -7,9 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
+from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
 from gpu.engines.modeling_engine import ModeledLaunch
-from gpu.messages.modeled_time import LIMITS, KernelTime, ModeledTime, ModelKernel, ModelPattern, TimeExplanation
+from gpu.messages.modeled_time import (
+    LIMITS,
+    KernelTime,
+    ModeledTime,
+    ModelKernel,
+    ModelPattern,
+    TimeExplanation,
+    describe_least_time,
+)
 from gpu.patterns import find_pattern
 from gpu.run.host_program import ProgressCallback, validate_inputs
 from gpu.run.kernel_launch import count_kernel
@@ -32,10 +40,12 @@ def execute_model_pattern(request: ModelPattern, report_progress: ProgressCallba
     params = pattern.check(request.params)
     inputs = _prepare_cached_inputs(pattern, request, params)
     validate_inputs(pattern, variant, inputs, params)
+    cost = pattern.cost(inputs, params)
+    gpu = request.gpu_scaling.scale_gpu(find_gpu(request.gpu))
+    report_progress(Progress(None, describe_least_time(gpu, cost.bytes_read, cost.bytes_written)))
     run = model_pattern(
         variant, inputs, params, request.gpu, request.sources, pattern=pattern.name, gpu_scaling=request.gpu_scaling
     )
-    cost = pattern.cost(inputs, params)
     operations, counted = float(cost.flops), False
     if request.count_operations and not operations:
         operations, counted = _estimate_operations(pattern, variant, inputs, request, report_progress), True
@@ -47,10 +57,11 @@ def execute_model_pattern(request: ModelPattern, report_progress: ProgressCallba
     )
 
 
-def execute_model_kernel(request: ModelKernel) -> ModeledTime:
+def execute_model_kernel(request: ModelKernel, report_progress: ProgressCallback) -> ModeledTime:
     """Model a launch of any kernel; raises the errors of `gpu.run.modeling.timing_model.model_launch`."""
-    launch = to_unbound_launch(request.launch)
-    run = model_launch(launch, request.gpu_scaling.scale_gpu(find_gpu(request.gpu)))
+    launch, gpu = to_unbound_launch(request.launch), request.gpu_scaling.scale_gpu(find_gpu(request.gpu))
+    report_progress(Progress(None, describe_least_time(gpu, blocks=launch.shape.blocks)))
+    run = model_launch(launch, gpu)
     operations = float(count_kernel(request.launch)[1].counts.operations) if request.count_operations else 0.0
     return summarize_run(run, operations, counted=True)
 

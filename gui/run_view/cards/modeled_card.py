@@ -113,6 +113,11 @@ class ModeledCard(Card):
             self.badge.show_text("not modeled", "warn", result.detail or result.message)
             self.reason.show_text(result.message)
 
+    def show_bound(self, text: str) -> None:
+        """Show a bound of the time that is being computed, as a clause."""
+        if self.model is None:
+            self.reason.show_text(text[:1].upper() + text[1:])
+
     def _show_time(self, model: ModeledTime) -> None:
         self.figure.setText(format_duration(model.time_us))
         error = model.error

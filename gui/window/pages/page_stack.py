@@ -233,6 +233,7 @@ class Pages(QObject):
 
         followed = ModelFollower(bench.modeling, request_if_visible, lambda: bench.jobs.busy, page)
         followed.changed.connect(card.show_model)
+        followed.bound_found.connect(card.show_bound)
         followed.changed.connect(page.show_machine_code)
         bench.modeling.gpu_changed.connect(card.show_gpu)
         card.show_gpu(bench.modeling.gpu)

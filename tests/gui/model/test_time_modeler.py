@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModelPattern
@@ -89,6 +90,20 @@ def test_a_time_of_another_text_never_comes_to_be_shown(qtbot, host, modeling_pr
     second = answer(host)
     qtbot.waitUntil(lambda: modeling_probe.results[-1:] == [second])
     assert first not in modeling_probe.results
+
+
+def test_a_bound_is_passed_on_while_its_time_is_modeled(qtbot, host, modeling_probe) -> None:
+    bounds: list[str] = []
+    modeling_probe.completed.bound_found.connect(bounds.append)
+    modeling_probe.completed.update_model()
+    qtbot.waitUntil(lambda: len(host.pending) == 1)
+    (number,) = host.pending
+    host.deliver(number, Progress(None, "at least 3 us"))
+    qtbot.waitUntil(lambda: bounds == ["at least 3 us"])
+    modeling_probe.completed.clear_model()
+    host.deliver(number, Progress(None, "at least 4 us"))
+    qtbot.wait(20)
+    assert bounds == ["at least 3 us"]
 
 
 def test_a_model_waits_for_what_runs(qtbot, host, modeling_probe) -> None:

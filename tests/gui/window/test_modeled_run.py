@@ -6,6 +6,7 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QLabel
 
+from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.messages.events import Failure, Ready
 from gpu.messages.modeled_time import ModelKernel, ModelPattern
@@ -55,6 +56,20 @@ def test_a_run_says_how_long_it_would_take_on_the_gpu_of_the_bar(scan) -> None:
     assert "DRAM" in card.bars.toolTip()
     assert "each alone:" in [each.text() for each in card.findChildren(QLabel) if each.isVisible()]
     assert "do not add up" in card.bars.toolTip()
+
+
+def test_a_bound_is_shown_until_the_time_is_modeled(qtbot, scan) -> None:
+    card, host = scan.page.modeled_card, scan.modeling_host
+    host.answers_later = True
+    scan.bench.modeling.select_gpu("t4")
+    qtbot.waitUntil(lambda: len(host.pending) == 1)
+    (number,) = host.pending
+    host.deliver(number, Progress(None, "at least 3 µs, because of the launch"))
+    qtbot.waitUntil(lambda: card.reason.text() == "At least 3 µs, because of the launch")
+    assert card.badge.text() == "modeling…"
+    host.answer()
+    qtbot.waitUntil(lambda: card.model is not None)
+    assert card.reason.text() == "Waits for memory"
 
 
 def test_lines_say_what_they_became_while_they_are_what_was_modeled(qtbot, scan) -> None:

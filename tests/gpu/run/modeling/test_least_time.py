@@ -1,0 +1,47 @@
+"""The first figure of a modeled time: a bound that follows from the least traffic, before anything is modeled."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.base.errors import KernelError
+from gpu.cli import main as cli
+from gpu.messages.modeled_time import describe_least_time
+from gpu.run.modeling import timing_model
+from gpu.timing.gpus import find_gpu
+from tests.gpu.cli.no_desktop import NO_WINDOW
+
+H200 = find_gpu("h200")
+GIB = 1 << 30
+
+
+def test_the_bound_is_the_launch_and_the_longer_of_traffic_and_block_starts() -> None:
+    assert describe_least_time(H200) == "at least 2.9 µs, because of the launch"  # 2.85 us
+    read = 2.85 + GIB / 4525e3  # GB/s, in bytes per us
+    assert describe_least_time(H200, GIB).startswith(f"at least {read:.0f} µs, because of the launch and 1.07 GB of")
+    retained = 0.64 * 62914560
+    both = 2.85 + (2 * GIB - retained) / 4525e3
+    assert describe_least_time(H200, GIB, GIB).startswith(f"at least {both:.0f} µs")
+    assert "DRAM" not in describe_least_time(H200, 0, 1 << 20), "L2 retains what is written"
+    starts = 2.85 + 10_000 * 0.611e-3
+    assert describe_least_time(H200, blocks=10_000) == (
+        f"at least {starts:.1f} µs, because of the launch and of the starts of 10,000 blocks"
+    )
+
+
+@pytest.mark.parametrize("words", [["reduction", "--n", "2048"], ["FILE", "add", "--arg", "zeros:4096"]])
+def test_the_command_prints_the_bound_before_it_models(tmp_path, monkeypatch, capsys, words) -> None:
+    file = tmp_path / "add.cu"
+    file.write_text(
+        "__global__ void add(int *a) { a[threadIdx.x] += 1; }\nvoid run() { add<<<64, 64>>>(0); }\n", "utf-8"
+    )
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise KernelError("too difficult")
+
+    monkeypatch.setattr(timing_model, "model_pattern", refuse)
+    monkeypatch.setattr(timing_model, "model_launch", refuse)
+    assert cli.main(["model", *(str(file) if word == "FILE" else word for word in words)], NO_WINDOW) != 0
+    printed = capsys.readouterr()
+    assert "at least 2.9 µs" in printed.out
+    assert "too difficult" in printed.err
