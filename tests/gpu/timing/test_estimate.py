@@ -296,6 +296,23 @@ def test_operations_count_only_for_lanes_whose_predicate_holds(tmp_path, without
     assert estimate.float32_operations == 4 * 5 * 2
 
 
+def test_no_resource_alone_takes_longer_than_the_launch(tmp_path, without_nvcc) -> None:
+    """Of this long loop a part is simulated, which is limited by lines of the L1 cache."""
+    text = """extern "C" __global__ void multiply(const float *a, const float *b, float *c, int n) {
+        int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+        float sum = 0.0f;
+        for (int i = 0; i < n; ++i) sum += a[row * n + i] * b[i * n + column];
+        c[row * n + column] = sum;
+    }"""
+    n = 2048
+    matrices = [f"zeros:{n * n}"] * 3
+    run = model_kernel(tmp_path / "k.cu", text, "multiply", (n // 16, n // 16), (16, 16), [*matrices, n], "h200")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert run.bound_by == "first cache and shared memory"
+    assert estimate.time_us >= max(estimate.breakdown.values())
+
+
 def test_a_float64_division_has_a_float32_test(tmp_path, without_nvcc) -> None:
     text = 'extern "C" __global__ void k(double *to, double x) { to[threadIdx.x] = x / to[threadIdx.x]; }'
     run = model_kernel(tmp_path / "k.cu", text, "k", 1, 32, ["zeros:64", 2.0], "rtx-3080")
