@@ -365,8 +365,8 @@ class ExpressionCompiler(Visitor):
             return lambda frame, mask: read(pointer(frame, mask), frame.batch, index(frame, mask), dtype, mask, site)
         if isinstance(type, Pointer):
             return lambda frame, mask: values.load_leaf(frame.batch, pointer(frame, mask), None, type, mask, site)
-        parts = leaves(type)
-        return lambda frame, mask: values.load(frame.batch, pointer(frame, mask), parts, vector, mask, site)
+        parts, load = leaves(type), values.load
+        return lambda frame, mask: load(frame.batch, pointer(frame, mask), parts, vector, mask, site)
 
     def _async_read(self, place: ir.Element) -> Evaluator:
         """Compile an asynchronous read, which is performed now; observers are notified of its start and of the wait."""
@@ -405,11 +405,11 @@ class ExpressionCompiler(Visitor):
                 return new
 
             return run_scalar
-        parts = leaves(type)
+        parts, store = leaves(type), values.store
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             new = value(frame, mask)
-            values.store(frame.batch, pointer(frame, mask), parts, vector, new, mask, site)
+            store(frame.batch, pointer(frame, mask), parts, vector, new, mask, site)
             return new
 
         return run

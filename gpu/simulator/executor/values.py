@@ -227,9 +227,9 @@ class PlainValues:
             access = _vector_access(batch, address, vector, mask, site)
             if access is not None:
                 with without_observer(batch):
+                    load = PLAIN.load_leaf
                     plain = tuple(
-                        PLAIN.load_leaf(batch, _offset_address(address, at), None, leaf, mask, site)
-                        for at, leaf in leaves
+                        load(batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves
                     )
         except LaunchError:
             self._report_failed_vector(batch, address, leaves, mask, site)

@@ -242,8 +242,10 @@ class FlatMemory:
             index = np.full(mask.count, index)
         view, monitor = self.view(dtype), batch.monitor
         before = monitor.save(view, index, is_global=self.space == "global") if monitor is not None else None
-        operands = [_select_lanes(value, lanes) for value in operation.operands]
-        old = apply_atomics(view, index, operation._replace(operands=operands))
+        if lanes is not None:
+            operands = [_select_lanes(value, lanes) for value in operation.operands]
+            operation = AtomicOperation(operation.op, operands, operation.used)
+        old = apply_atomics(view, index, operation)
         if monitor is not None:
             monitor.compare(view, index, before)
         if old is None or lanes is None:
