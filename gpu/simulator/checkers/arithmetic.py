@@ -34,7 +34,7 @@ class ArithmeticChecker(Checker):
 
     def operands(self, batch: BlockBatch, site: OperatorSite, left: Any, right: Any, mask: LaneMask) -> None:
         undefined = _find_undefined(site, left, right)
-        if not np.any(undefined):
+        if not _is_any(undefined):
             return
         lanes = np.flatnonzero(mask.bits & undefined)
         if not lanes.size:
@@ -55,9 +55,16 @@ def _find_undefined(site: OperatorSite, left: Any, right: Any) -> Any:
     """Return whether the result is undefined, for all lanes or for each."""
     if site.op in ("<<", ">>"):
         return (right < 0) | (right >= 8 * site.type.size)
-    if not site.type.is_signed:
-        return right == 0
-    return (right == 0) | ((right == -1) & (left == np.iinfo(site.type.dtype).min))
+    undefined = right == 0
+    is_minus_one = right == -1
+    if site.type.is_signed and _is_any(is_minus_one):
+        undefined = undefined | is_minus_one & (left == np.iinfo(site.type.dtype).min)
+    return undefined
+
+
+def _is_any(condition: Any) -> bool:
+    """Return whether a condition holds in any lane; for one value, faster than NumPy's function."""
+    return bool(condition.any() if isinstance(condition, np.ndarray) else condition)
 
 
 def _explain(site: OperatorSite, left: int, right: int) -> str:
