@@ -80,6 +80,7 @@ class ThroughputPlot(Plot):
         self.points = points
         for number in points:
             self._draw_curve(number)
+        self._fit_values()
 
     def show_modeled(self, modeled: dict[int, dict[int, float]]) -> None:
         """Show modeled values as dotted curves, in the unit of the measured ones."""
@@ -89,13 +90,25 @@ class ThroughputPlot(Plot):
         self.modeled = modeled
         for number in modeled:
             self._draw_modeled(number)
+        self._fit_values()
 
     def set_logarithmic(self, logarithmic: bool) -> None:
         """Set a logarithmic or linear scale for the values."""
         self._logarithmic = logarithmic
         self._draw_all()
         self.plot.setLogMode(x=False, y=logarithmic)
-        self.box.enableAutoRange(axis="y")
+        self._fit_values()
+
+    def _fit_values(self) -> None:
+        """Show all values; a linear axis begins at 0, as equal values would otherwise get ticks of tiny differences."""
+        values = [
+            each for curves in (self.points, self.modeled) for curve in curves.values() for each in curve.values()
+        ]
+        self.left.setTicks(None if values else [[]])  # without values, ticks would be of an arbitrary range
+        if self._logarithmic:
+            self.box.enableAutoRange(axis="y")
+        else:
+            self.plot.setYRange(0, max(values, default=0) or 1, padding=0.05)
 
     def emphasize(self, number: int | None) -> None:
         """Highlight one variant's curve."""
