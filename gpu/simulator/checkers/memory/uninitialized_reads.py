@@ -46,6 +46,7 @@ class UninitializedChecker(Checker):
         # Bytes at the beginning of a memory that were written before the launch: most reads need no other test.
         self._prefixes: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Array]] = {}
+        self._write_counts: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
 
     @property
     def findings(self) -> list[Finding]:
@@ -64,6 +65,14 @@ class UninitializedChecker(Checker):
                 self._report(batch, access, lanes[missing])
         if access.site.action != "read":
             view[words] = written
+            if access.memory.space == "shared":
+                self._forget_written(access.memory, shadow)
+
+    def _forget_written(self, memory: DeviceMemory, shadow: Array) -> None:
+        """Stop observing a shared array once all of it is written; test it after 1, 2, 4, 8 ... writes."""
+        count = self._write_counts[memory] = self._write_counts.get(memory, 0) + 1
+        if count & (count - 1) == 0 and shadow.all():
+            self._shadows[memory] = None
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
         heap = call.memory

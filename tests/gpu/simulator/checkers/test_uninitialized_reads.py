@@ -53,6 +53,14 @@ def test_what_a_finding_says() -> None:
     assert found.count == 2 * 24
 
 
+def test_a_shared_array_is_observed_until_all_of_it_is_written() -> None:
+    write, read = "if (t < {}) tile[t] = t;\n__syncthreads();", "out[i] = tile[63 - t];"
+    lines = [*(write.format(60) for _ in range(4)), read, write.format(64), *(write.format(1) for _ in range(3)), read]
+    (found,) = find_uninitialized_reads("\n".join(lines), block=64)
+    assert finding_lines([found]) == [(12,)]
+    assert found.count == 4
+
+
 MISSING = {
     "shared": "out[i] = tile[t];",
     "one element, all lanes": "out[i] = tile[5];",
