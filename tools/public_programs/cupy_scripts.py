@@ -132,6 +132,8 @@ def run_script(script: PublicScript, top: Path, work: Path) -> str:
         A folder for a changed copy, and for the replacement of Matplotlib.
     """
     file, arguments = top / script.path, list(script.arguments)
+    if not file.is_file():
+        return f"{script.repository} does not have it"
     if script.driver:
         arguments = [str(file.parent)]
         file = work / "driver.py"

@@ -55,3 +55,7 @@ def test_a_script_runs_with_its_changes_and_reports_its_error(tmp_path):
         script = PublicScript("a/b", "script.py", (expected,), changes)
         assert cupy_scripts.run_script(script, repository, work) == error
     assert cupy_scripts.find_error(ERROR) == "cupy.cuda.compiler.CompileException: k.cu:1: error: x"
+
+
+def test_a_script_that_its_repository_no_longer_has_did_not_finish(tmp_path):
+    assert cupy_scripts.run_script(PublicScript("a/b", "old/one.py"), tmp_path, tmp_path) == "a/b does not have it"
