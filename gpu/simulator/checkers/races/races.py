@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -50,39 +49,40 @@ _NO_INDICES = np.empty(0, np.intp)
 _VALUE_HISTORY_SIZE = 64
 
 
-@dataclass(frozen=True)
 class _CheckedAccess:
     """The access to check; `lanes` and `cells` have one element for each cell of each lane.
 
-    `own_records` has a record of each lane of the batch for "high" and for "low" slots, without an event.
+    Parameters
+    ----------
+    batch : BlockBatch
+    access : Access
+    event : int
+    shadow : Shadow
+    own_records : tuple of arrays of int64
+        A record of each lane of the batch for "high" and for "low" slots, without an event.
     """
 
-    batch: BlockBatch
-    access: Access
-    event: int
-    shadow: Shadow
-    lanes: Array
-    cells: Array
-    own_records: tuple[Array, Array]
+    def __init__(
+        self, batch: BlockBatch, access: Access, event: int, shadow: Shadow, own_records: tuple[Array, Array]
+    ) -> None:
+        self.batch, self.access, self.event, self.shadow = batch, access, event, shadow
+        self.lanes, self.cells = shadow.cells(batch.geometry, access)
+        # The cells as a slice if they are equally spaced, as in most kernels; it costs less than an index array.
+        self.span = find_span(self.cells)
+        self._own_records = own_records
+        self.high = self._select(own_records[0])
+        self._low: Array | None = None
 
-    @cached_property
-    def high(self) -> Array:
-        """Records of `lanes` for "high" slots."""
-        return self._select(self.own_records[0])
-
-    @cached_property
+    @property
     def low(self) -> Array:
-        """Records of `lanes` for "low" slots."""
-        return self._select(self.own_records[1])
+        """Records of `lanes` for "low" slots; `high` are those for "high" slots."""
+        if self._low is None:
+            self._low = self._select(self._own_records[1])
+        return self._low
 
     def _select(self, values: Array) -> Array:
         selected: Array = values if self.lanes is self.batch.geometry.lane_numbers else values.take(self.lanes)
         return selected
-
-    @cached_property
-    def span(self) -> slice | None:
-        """The cells as a slice if they are equally spaced, as in most kernels; it costs less than an index array."""
-        return find_span(self.cells)
 
     def view(self, slot: str) -> Array:
         """Return the records of a slot at the cells: a view of them if the cells are a slice, else a copy."""
@@ -215,7 +215,7 @@ class RaceChecker(Checker):
             self._compare_copies(batch, access, event)
             # The copy may run at once, before the next barrier.
             earlier = self._get_shadow(memory, batch, access.size)
-            self._compare_with_earlier(self._locate(batch, access, event, earlier))
+            self._compare_with_earlier(_CheckedAccess(batch, access, event, earlier, self._own_records))
         shadow.get_or_create("writer" if access.site.action == "write" else "reader high")[cells] = (
             self._own_records[0][lanes] + event if begins else 0
         )
@@ -232,7 +232,7 @@ class RaceChecker(Checker):
         shadow = self._copy_shadows.get(access.memory)
         if shadow is None:
             return
-        now = self._locate(batch, access, event, shadow)
+        now = _CheckedAccess(batch, access, event, shadow, self._own_records)
         for slot in ("writer",) if access.site.action == "read" else ("writer", "reader high"):
             records = shadow.get_or_create(slot).take(now.cells)
             hit = records.nonzero()[0]
@@ -275,7 +275,7 @@ class RaceChecker(Checker):
             return
         assert isinstance(memory, FlatMemory)
         shadow = self._get_shadow(memory, batch, access.size)
-        now = self._locate(batch, access, self._register_event(access), shadow)
+        now = _CheckedAccess(batch, access, self._register_event(access), shadow, self._own_records)
         if self._copy_shadows:
             self._compare_copies(batch, access, now.event)
         site, is_strong = access.site, access.site.is_strong
@@ -290,11 +290,6 @@ class RaceChecker(Checker):
         else:
             self._record_threads(now, "narrow atomic" if is_narrow(site) else "atomic")
         self._synchronize(now)
-
-    def _locate(self, batch: BlockBatch, access: Access, event: int, shadow: Shadow) -> _CheckedAccess:
-        return _CheckedAccess(
-            batch, access, event, shadow, *shadow.cells(batch.geometry, access), own_records=self._own_records
-        )
 
     def _compare_with_earlier(self, checked: _CheckedAccess) -> None:
         """Report lanes that race with earlier accesses of the launch."""
