@@ -6,8 +6,10 @@ import datetime
 import math
 import statistics
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -26,6 +28,8 @@ HELD_OUT_CASES = {"spmv": ("262144 rows of 100", "blocks of 64")}
 """Held-out cases of patterns that otherwise served to improve the model; each entry is a part of a case's text."""
 
 _TIE_TOLERANCE = 0.02
+_ORDER_MARGIN = 0.1
+"""How much longer the slower variant of a pair takes, at least, for the pair to have an order."""
 _DESCRIPTION = """\
 The timing model's times for {gpu}, compared with measured ones: each variant at several sizes and block sizes, and
 foreign kernels, which are not ours. No constant was fitted to held-out cases; effects that two foreign kernels showed
@@ -107,6 +111,7 @@ def compare_cases(times: MeasuredTimes, gpu: GpuDescription, *, nvcc: bool = Tru
 def format_tables(rows: Sequence[ComparedCase], gpu: str, remark: str = "") -> str:
     """Return the model's errors as Markdown, with a remark on the measurement."""
     lines = [_DESCRIPTION.format(gpu=gpu), *_paragraph(remark), "", *_format_summary(rows), "", *_format_goals(rows)]
+    lines += ["", *_format_orders(rows)]
     lines += ["", "| kernels | on | measured us | modeled us | ratio | |", "|---|---|--:|--:|--:|---|"]
     lines += map(_format_row, rows)
     return "\n".join(lines)
@@ -116,6 +121,7 @@ def format_llvm_tables(rows: Sequence[ComparedCase], remark: str = "") -> str:
     """Return the errors with LLVM's PTX as Markdown, and the cases off by more than a factor of 2."""
     far = [row for row in rows if row.modeled_us is None or not 0.5 <= row.ratio <= 2.0]
     lines = [_LLVM_DESCRIPTION, *_paragraph(remark), "", *_format_summary(rows), "", *_format_goals(rows), ""]
+    lines += [*_format_orders(rows), ""]
     lines += [f"Off by more than a factor of 2, or not modeled: {len(far)} of {len(rows)}.", ""]
     lines += [
         "| kernels | on | measured us | modeled us | ratio | |",
@@ -232,6 +238,37 @@ def _agreement(rows: Sequence[ComparedCase]) -> tuple[float, float | None, float
     rank = spearman([row.measured_us for row in rows], [row.modeled_us or 0.0 for row in rows])
     taus = list(_taus(rows)) if rows[0].group == OURS else []
     return rank, statistics.mean(taus) if taus else None, statistics.median(abs(row.ratio - 1) for row in rows)
+
+
+def find_ordered_pairs(rows: Sequence[ComparedCase]) -> Iterator[tuple[ComparedCase, ComparedCase]]:
+    """Yield two modeled variants of a ladder, the faster one first, if their measured times differ by 10 % or more."""
+    ladders: dict[tuple[str, str], list[ComparedCase]] = {}
+    for row in rows:
+        if row.group == OURS and row.modeled_us is not None:
+            ladders.setdefault((row.pattern_or_file, row.work), []).append(row)
+    for ladder in ladders.values():
+        for pair in combinations(sorted(ladder, key=lambda row: row.measured_us), 2):
+            if pair[1].measured_us >= (1 + _ORDER_MARGIN) * pair[0].measured_us:
+                yield pair
+
+
+def _format_orders(rows: Sequence[ComparedCase]) -> list[str]:
+    """Return the number of pairs in the wrong order by pattern, and these pairs."""
+    pairs = list(find_ordered_pairs(rows))
+    wrong = [(fast, slow) for fast, slow in pairs if (fast.modeled_us or 0.0) >= (slow.modeled_us or 0.0)]
+    counts, wrong_counts = (Counter(fast.pattern_or_file for fast, _ in each) for each in (pairs, wrong))
+    lines = [f"| pattern | pairs measured {_ORDER_MARGIN:.0%} apart | modeled in another order |", "|---|--:|--:|"]
+    lines += [f"| {pattern} | {count} | {wrong_counts[pattern]} |" for pattern, count in counts.items()]
+    lines += [f"| all | {len(pairs)} | {len(wrong)} |"]
+    if not wrong:
+        return lines
+    lines += ["", "| faster | slower | on | measured us | modeled us |", "|---|---|---|--:|--:|"]
+    lines += [
+        f"| {fast.variant_or_kernel} | {slow.variant_or_kernel} | {fast.work} | {fast.measured_us:.1f}, "
+        f"{slow.measured_us:.1f} | {fast.modeled_us:.1f}, {slow.modeled_us:.1f} |"
+        for fast, slow in wrong
+    ]
+    return lines
 
 
 def _share_within(rows: Sequence[ComparedCase], factor: float) -> float:

@@ -52,6 +52,21 @@ def test_launches_that_are_alike_are_put_together() -> None:
     assert (case.time_us, case.spread_us) == (5000.0, (4000.0, 6000.0))
 
 
+def test_pairs_in_another_order_are_listed_where_measured_times_differ() -> None:
+    """10 and 10.5 us have no order, and neither has a variant that is not modeled; 20 us are modeled as the least."""
+    times = {"a": (10.0, 9.0), "b": (10.5, 8.5), "c": (12.0, 9.5), "d": (20.0, 7.0), "e": (30.0, None)}
+    rows = [compare.ComparedCase(compare.OURS, "sort", name, "8 keys", *pair) for name, pair in times.items()]
+    rows.append(compare.ComparedCase(compare.OURS, "sort", "a", "16 keys", 1.0, 50.0))
+    rows.append(compare.ComparedCase(compare.EXTERNAL, "sort.cu", "d", "8 keys", 1.0, 60.0))
+    pairs = {(fast.variant_or_kernel, slow.variant_or_kernel) for fast, slow in compare.find_ordered_pairs(rows)}
+    assert pairs == {("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")}
+    text = compare.format_tables(rows, "NVIDIA X")
+    assert "| sort | 5 | 3 |" in text
+    assert "| all | 5 | 3 |" in text
+    assert "| a | d | 8 keys | 10.0, 20.0 | 9.0, 7.0 |" in text
+    assert "| a | c | 8 keys" not in text
+
+
 def test_what_was_measured_is_read_as_it_was_written(tmp_path) -> None:
     times = MeasuredTimes("a GPU", 7, (MeasuredCase("p", "v", "w", 2.0, (1.0, 3.0), (LAUNCH,)),))
     times.save(tmp_path / "times.json")
