@@ -6,9 +6,14 @@ from tests.gpu.simulator.checkers.independent_kernels import KernelPair
 
 PAIRS = (*independent_kernels.PAIRS, *weak_order_kernels.PAIRS, *weak_order_kernels.TRIAL_PAIRS)
 
+# An endless loop costs the whole limit. No right kernel reaches it.
+MAX_STEPS = 5_000
+
 
 def find_kinds(pair: KernelPair, source: str, **options: bool) -> set[str]:
-    simulation = simulate("k.cu", "k", pair.grid, pair.block, pair.arguments, source=source, **options)
+    simulation = simulate(
+        "k.cu", "k", pair.grid, pair.block, pair.arguments, source=source, max_steps=MAX_STEPS, **options
+    )
     return {finding.kind for finding in simulation.findings}
 
 

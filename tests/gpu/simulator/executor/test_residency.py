@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpu.base.errors import LaunchError
+from gpu.base.warp import WARP
 from gpu.kernel.simulate import Simulation, simulate
 from gpu.simulator.limits import RESIDENCY, ResidencyLimits
 from tests.gpu.simulator.kernel_runner import build
@@ -78,7 +79,7 @@ def run(source: str, grid: int, block: int) -> Simulation:
         (BARRIER, 264, 1024),
         (BARRIER, 1056, 33),
         (LANES, 2, 5),
-        (EARLIER, 600, 1024),
+        (EARLIER, 265, 1024),
         (LOCKED, 3, 33),
         (COOPERATIVE, 264, 1024),
     ],
@@ -89,9 +90,7 @@ def test_a_grid_that_the_gpu_holds_or_that_waits_for_earlier_blocks(source: str,
     assert (simulation.arrays[2] == 6).all()
 
 
-@pytest.mark.parametrize(
-    ("source", "grid", "block"), [(BARRIER, 265, 1024), (BARRIER, 4225, 1), (COOPERATIVE, 265, 1024)]
-)
+@pytest.mark.parametrize(("source", "grid", "block"), [(BARRIER, 265, 1024), (COOPERATIVE, 265, 1024)])
 def test_a_grid_that_the_gpu_does_not_hold(source: str, grid: int, block: int) -> None:
     simulation = run(source, grid, block)
     assert simulation.aborted
@@ -107,11 +106,11 @@ def test_a_grid_that_the_gpu_does_not_hold(source: str, grid: int, block: int) -
 
 
 def test_the_described_gpu_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RESIDENCY, "multiprocessors", 2)
-    assert run(BARRIER, 4, 1024).findings == []
-    assert run(BARRIER, 64, 32).findings == []
-    for source, grid, block in ((BARRIER, 5, 1024), (BARRIER, 65, 32)):
-        assert [finding.kind for finding in run(source, grid, block).findings] == ["residency"]
+    monkeypatch.setattr(RESIDENCY, "multiprocessors", 1)
+    assert run(BARRIER, 2, 1024).findings == []
+    assert run(BARRIER, 32, 32).findings == []
+    for grid, block in ((3, 1024), (33, 32), (33, 1)):
+        assert [finding.kind for finding in run(BARRIER, grid, block).findings] == ["residency"]
 
 
 def test_shared_memory_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,10 +167,13 @@ def test_many_blocks_that_wait_warp_by_warp_are_not_endless() -> None:
     assert simulation.arrays[2].tolist() == [6] * 90
 
 
-def test_more_blocks_than_run_warp_by_warp_are_a_limit_of_the_simulator_and_no_finding() -> None:
-    with pytest.raises(LaunchError, match=r"while 256 blocks ran.*one of the other 144 blocks") as caught:
-        run(WARPS, 400, 64)
+def test_more_blocks_than_run_warp_by_warp_are_a_limit_of_the_simulator_and_no_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gpu.simulator.executor.launch._RESIDENT_LANES", {WARP: 8 * 64, 1: 64})
+    with pytest.raises(LaunchError, match=r"while 8 blocks ran.*one of the other 1 blocks") as caught:
+        run(WARPS, 9, 64)
     assert caught.value.kind == ""
-    (finding,) = run(WARPS.replace("go = 1", "go = 0"), 40, 64).findings
+    (finding,) = run(WARPS.replace("go = 1", "go = 0"), 8, 64).findings
     assert finding.kind == "unfinished"
     assert "other" not in finding.message
