@@ -47,6 +47,13 @@ def test_a_copy_moves_its_bytes_at_the_rate_of_memory(tmp_path) -> None:
     assert 8 * n / found.gpu.memory_gb_s / 1e3 * 0.7 < found.time_us < 8 * n / found.gpu.memory_gb_s / 1e3 * 2
 
 
+def test_a_header_beside_the_file_is_found_by_the_compiler(tmp_path) -> None:
+    (tmp_path / "twice.cuh").write_text("__device__ inline float twice(float x) { return 2 * x; }\n", "utf-8")
+    text = '#include "twice.cuh"\nextern "C" __global__ void k(float *x) { x[threadIdx.x] = twice(x[0]); }\n'
+    found = model_kernel(tmp_path / "k.cu", text, "k", 1, 32, ["zeros:32"], "h200")
+    assert found.data()["source"] == "sass", "not LLVM's code, as where nvcc rejects the file"
+
+
 def test_lanes_apart_move_more_sectors(tmp_path) -> None:
     n = 1 << 16
     together, apart = (
@@ -232,7 +239,7 @@ def test_the_memory_of_a_host_program_is_what_its_launches_leave() -> None:
 
 
 def test_the_command_prints_what_is_asked_for(capsys) -> None:
-    assert cli.main(["model", "matmul", "--n", "128", "--gpu", "t4", "--json"], NO_WINDOW) == 0
+    assert cli.main(["model", "transpose", "--n", "128", "--gpu", "t4", "--json"], NO_WINDOW) == 0
     found = json.loads(capsys.readouterr().out)
     wanted = {"time_us", "bound_by", "breakdown", "occupancy", "registers", "dram_bytes", "l2_sectors", "instructions"}
     assert wanted | {"sampled_blocks", "of_blocks", "source"} <= set(found)
