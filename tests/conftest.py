@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from gpu.base.child_processes import ONE_THREAD
 from gpu.base.paths import ROOT
 from tests import needs
 from tests.command_server import CommandServer
@@ -24,6 +25,8 @@ from tests.ledger import LedgerPlugin
 from tests.leftovers import LeftoversPlugin
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# Before NumPy is imported. There is a worker per core, and threads of BLAS that wait for each other spin.
+os.environ.update(ONE_THREAD)
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     # Without it each of hundreds of processes compiles every module again, and pytest rewrites every test file.
     sys.dont_write_bytecode = False
