@@ -55,8 +55,15 @@ def assert_product(outcome: Outcome, inputs: dict[str, Array], alpha: float, bet
     assert outcome.report.verified
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize(("tile", "alpha", "beta"), [("4", 1, 0), ("32", -0.7, 0.3)])
+@pytest.mark.parametrize(
+    ("tile", "alpha", "beta", "variant"),
+    [
+        # Warpgroups have tiles of their own, whatever `tile` is, and take seconds in lockstep.
+        pytest.param(tile, alpha, beta, variant, marks=[pytest.mark.sweep] * (variant == "warpgroups" and tile != "32"))
+        for tile, alpha, beta in (("4", 1, 0), ("32", -0.7, 0.3))
+        for variant in VARIANTS
+    ],
+)
 def test_awkward_sides(engine: Engine, variant: str, tile: str, alpha: float, beta: float) -> None:
     for m, n, k in SIDES:
         inputs = random_matrices(m, n, k)
@@ -64,15 +71,28 @@ def test_awkward_sides(engine: Engine, variant: str, tile: str, alpha: float, be
         assert_product(outcome, inputs, alpha, beta)
 
 
-@pytest.mark.parametrize("variant", THREADS)
-@pytest.mark.parametrize(("m", "n", "k"), SLOW)
+@pytest.mark.parametrize(
+    ("variant", "m", "n", "k"),
+    [
+        # The first tier has each variant with the first sides, which no tile divides, and one of the others.
+        pytest.param(variant, *sides, marks=[pytest.mark.sweep] * (j > 0 and (i + j) % 2))
+        for i, variant in enumerate(THREADS)
+        for j, sides in enumerate(SLOW)
+    ],
+)
 def test_several_blocks_and_steps(fast_engine: Engine, variant: str, m: int, n: int, k: int) -> None:
     inputs = random_matrices(m, n, k)
     assert_product(run(fast_engine, variant, inputs, beta=2), inputs, 1, 2)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("tile", ["8", "16"])
+@pytest.mark.parametrize(
+    ("tile", "variant"),
+    [
+        pytest.param(tile, variant, marks=[pytest.mark.sweep] * (variant == "warpgroups" and tile == "16"))
+        for tile in ("8", "16")
+        for variant in VARIANTS
+    ],
+)
 def test_whole_numbers_come_out_exactly(engine: Engine, variant: str, tile: str) -> None:
     inputs = dict(PATTERN.prepare_inputs({}, PATTERN.check({"input": "digits", "n": 37, "m": 29, "k": 18}), 3))
     outcome = run(engine, variant, inputs, alpha=3, beta=-2, tile=tile)
