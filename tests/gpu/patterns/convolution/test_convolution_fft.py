@@ -16,15 +16,21 @@ from gpu.run.host_program import run_host_program
 from tests.gpu.patterns.variant_runner import run_variant
 
 
-@pytest.mark.parametrize("border", ["clamp", "zero"])
 @pytest.mark.parametrize(
-    ("size", "shapes"),
+    ("size", "shapes", "border"),
     [
-        (3, [(1, 1), (9, 2), (14, 15), (63, 29, 3)]),
-        (9, [(8, 8), (25, 24), (57, 113)]),
-        (31, [(35, 3), (34, 69), (20, 36, 3)]),
-        (47, [(19, 37)]),
-        (63, [(3, 5)]),
+        # The first tier has each size with one border.
+        pytest.param(size, shapes, border, marks=[pytest.mark.sweep] * ((i + j) % 2))
+        for i, (size, shapes) in enumerate(
+            {
+                3: [(1, 1), (9, 2), (14, 15), (63, 29, 3)],
+                9: [(8, 8), (25, 24), (57, 113)],
+                31: [(35, 3), (34, 69), (20, 36, 3)],
+                47: [(19, 37)],
+                63: [(3, 5)],
+            }.items()
+        )
+        for j, border in enumerate(("clamp", "zero"))
     ],
 )
 def test_filters_of_any_size(engine: Engine, size: int, shapes: list[tuple[int, ...]], border: str) -> None:
