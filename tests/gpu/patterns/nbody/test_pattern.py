@@ -144,7 +144,7 @@ def test_a_wrong_force_is_not_verified(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_rung_races_or_reads_what_nobody_wrote(variant: str) -> None:
-    params = {"preset": "plummer", "bodies": 150, "block": "64", "steps": 1}
+    params = {"preset": "plummer", "bodies": 70, "block": "32", "steps": 1}
     assert check_variant(Workload(PATTERN, PATTERN.variant(variant), {}, params), lambda progress: None)[0] == []
 
 

@@ -591,8 +591,14 @@ __global__ void f(const int *in, int *out, Status *status) {
 PUBLISHED, FLAGS = {14, 27}, {16, 29}
 
 
-@pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:2"])
-@pytest.mark.parametrize("grid", [2, 9, 40])
+@pytest.mark.parametrize(
+    ("grid", "schedule"),
+    [
+        pytest.param(grid, schedule, marks=[pytest.mark.sweep] * (grid == 40 and schedule == "shuffle:2"))
+        for grid in (2, 9, 40)
+        for schedule in ("round-robin", "shuffle:1", "shuffle:2")
+    ],
+)
 def test_a_look_back_through_volatile_flags(grid: int, schedule: str) -> None:
     """Each block waits for what those before it publish: a scan in one pass over memory."""
 
@@ -608,8 +614,9 @@ def test_a_look_back_through_volatile_flags(grid: int, schedule: str) -> None:
     assert written("volatile", "__threadfence()") == set()
     assert written("", "__threadfence()") & FLAGS
     # Without a fence what is published may come after the flag, which itself is right.
-    assert written("volatile", "") & PUBLISHED
-    assert not written("volatile", "") & FLAGS
+    unfenced = written("volatile", "")
+    assert unfenced & PUBLISHED
+    assert not unfenced & FLAGS
     assert written("volatile", "__threadfence_block()") & PUBLISHED
 
 

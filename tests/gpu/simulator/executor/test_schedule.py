@@ -248,7 +248,7 @@ def _list_variants_by_tier(remainder: int, *slow: tuple[str, str]) -> list[Any]:
     "names", _list_variants_by_tier(0, ("matmul", "warpgroups"), ("sort", "one-thread")), ids="-".join
 )
 def test_the_ladders(lockstep_engine: SimulatorEngine, names: tuple[str, str]) -> None:
-    check_ladder(lockstep_engine, names, 64, (300, 19), (37, 61), "shuffle:5")
+    check_ladder(lockstep_engine, names, 64, (150, 19), (21, 35), "shuffle:5")
 
 
 @pytest.mark.parametrize(
@@ -389,22 +389,22 @@ def warp_events(made: Trace, first: int) -> list[Any]:
 
 
 def test_who_waits_at_a_barrier_at_any_moment() -> None:
-    made, _ = trace_kernel(KOGGE_STONE, "shuffle:4", values(2 * 128), 128)
-    waiting = np.zeros(256, bool)
+    made, _ = trace_kernel(KOGGE_STONE, "shuffle:4", values(2 * 96), 96)
+    waiting = np.zeros(192, bool)
     passed, most = 0, 0
     for event in made.events:
         assert (waiting_lanes(made, event.number) == waiting).all()
         assert not waiting[event.lanes].any()
         if event.kind == "barrier":
             waiting[event.lanes] = True
-            for block in (waiting[:128], waiting[128:]):
+            for block in (waiting[:96], waiting[96:]):
                 if block.all():
                     block[:] = False
                     passed += 1
         most = max(most, int(waiting.sum()))
     assert passed == 2 * 15
     assert most >= 96
-    lockstep, _ = trace_kernel(KOGGE_STONE, "round-robin", values(128), 128)
+    lockstep, _ = trace_kernel(KOGGE_STONE, "round-robin", values(96), 96)
     assert not any(waiting_lanes(lockstep, step).any() for step in range(len(lockstep.events)))
 
 
