@@ -416,11 +416,11 @@ def barrier_lines(text: str, kernel: str) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("name", "variant", "kernel"),
-    [("reduction", "interleaved", "reduce_interleaved("), ("scan", "kogge-stone", "scan_kogge_stone("),
-     ("matmul", "tiled", "matmul_tiled(")],
+    ("name", "variant", "kernel", "params"),
+    [("reduction", "interleaved", "reduce_interleaved(", {}), ("scan", "kogge-stone", "scan_kogge_stone(", {}),
+     ("matmul", "tiled", "matmul_tiled(", {"n": 21, "tile": "8"})],
 )  # fmt: skip
-def test_every_barrier_that_is_taken_out_is_missed_and_one_put_back_mends_it(name, variant, kernel) -> None:
+def test_every_barrier_that_is_taken_out_is_missed_and_one_put_back_mends_it(name, variant, kernel, params) -> None:
     pattern = find_pattern(name)
     file = pattern.kernel_file_of(variant)
     text = (KERNELS / file).read_text()
@@ -430,17 +430,14 @@ def test_every_barrier_that_is_taken_out_is_missed_and_one_put_back_mends_it(nam
         lines = text.split("\n")
         lines[line - 1] = lines[line - 1].replace("__syncthreads();", "")
         sources = {file: "\n".join(lines)}
-        findings, check = check_variant(
-            Workload(pattern, pattern.variant(variant), {}, {}, sources=sources), ignore_progress
-        )
+        chosen = pattern.variant(variant)
+        findings, check = check_variant(Workload(pattern, chosen, {}, params, sources=sources), ignore_progress)
         assert {each.kind for each in findings} == {"race"}, line
         assert check.differing, "another order tells"
         assert decide_verdict(True, edited=True, check=check).kind == "flawed"
         assert check.remedy is not None
         mended = "\n".join([*lines[: check.remedy.line - 1], check.remedy.text, *lines[check.remedy.line - 1 :]])
-        again = check_variant(
-            Workload(pattern, pattern.variant(variant), {}, {}, sources={file: mended}), ignore_progress
-        )[1]
+        again = check_variant(Workload(pattern, chosen, {}, params, sources={file: mended}), ignore_progress)[1]
         assert again.clean, line
 
 
