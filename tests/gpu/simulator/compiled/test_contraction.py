@@ -71,8 +71,7 @@ def launch(kernel: Any, values: Array) -> Array:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("statements", SHAPES)
-def test_executors_and_recordings_fuse_what_nvcc_fuses(statements: str, dtype: Any, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+def test_executors_and_recordings_fuse_what_nvcc_fuses(statements: str, dtype: Any) -> None:
     text, values = make_kernel(statements, "float" if dtype is np.float32 else "double"), draw_operands(dtype)
     expected = np.array([SHAPES[statements](*row) for row in values], dtype)
     module = SimulatedModule(text, Path("kernel.cu"), {})
