@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
@@ -737,12 +738,12 @@ def test_a_launch_says_that_it_compiles_and_only_when_it_does(tmp_path, monkeypa
 
 
 _AT_ONCE = """
-import sys, time
+import sys
 from pathlib import Path
 import numpy as np
 from gpu.simulator.simulated_module import SimulatedModule
-while time.time() < float(sys.argv[1]):
-    pass
+print("ready", flush=True)
+sys.stdin.read()
 for number in range(6):
     text = f"__global__ void k(int *data) {{ data[threadIdx.x] = threadIdx.x * {number}; }}"
     data = np.full(32, -1, np.int32)
@@ -754,10 +755,18 @@ for number in range(6):
 
 def test_two_processes_fill_one_cache_at_once(tmp_path) -> None:
     environment = os.environ | {"LOCKSTEP_CACHE": str(tmp_path)}
-    start = str(time.time() + 3)
-    command = [sys.executable, "-c", _AT_ONCE, start]
-    processes = [subprocess.Popen(command, env=environment, cwd=KERNELS.parent) for _ in range(2)]
-    assert [process.wait(60) for process in processes] == [0, 0]
+    command = [sys.executable, "-c", _AT_ONCE]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with ExitStack() as stack:
+        processes = [
+            stack.enter_context(subprocess.Popen(command, env=environment, cwd=KERNELS.parent, **pipes))
+            for _ in range(2)
+        ]
+        for process in processes:
+            assert process.stdout.readline() == b"ready\n"
+        for process in processes:
+            process.stdin.close()
+        assert [process.wait(60) for process in processes] == [0, 0]
     suffixes = [path.suffix for path in tmp_path.iterdir()]
     assert suffixes.count(".o") == 6
     assert set(suffixes) == {".o", ".header", ".pch"}  # nothing half written is left
