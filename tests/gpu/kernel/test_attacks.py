@@ -11,7 +11,7 @@ from tests.attacks.kernels import attack
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=() if seed < 40 else pytest.mark.sweep) for seed in range(0, 100, 10)]
+    "seed", [pytest.param(seed, marks=() if seed < 20 else pytest.mark.sweep) for seed in range(0, 100, 10)]
 )
 def test_odd_kernels_are_answered(seed: int, tmp_path: Path):
     for number in range(seed, seed + 10):
