@@ -26,8 +26,8 @@ from tools.model_bench import foreign_kernels
         ("spmv", "fitted", {"n": 1 << 16, "matrix": "power-law", "entries": 16}, 2.5),
         # Searches all over the keys, in launches that are modeled one by one: of each a part of the grid is counted.
         ("sort", "merge", {"n": 1 << 22}, 2.5),
-        # Thousands of lanes, each of which adds up what sixteen thousand bodies do to it.
-        ("nbody", "registers", {"bodies": 1 << 14, "block": "1024", "steps": 0}, 5.0),
+        # Thousands of lanes, each of which adds up what eight thousand bodies do to it.
+        ("nbody", "registers", {"bodies": 1 << 13, "block": "1024", "steps": 0}, 2.5),
     ],
 )
 def test_the_longest_variants_take_seconds(pattern, variant, given, most) -> None:
