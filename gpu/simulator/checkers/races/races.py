@@ -95,7 +95,8 @@ class _CheckedAccess:
         if not present.any():
             return _NO_INDICES
         differences = records ^ (self.low if slot.endswith("low") else self.high)
-        return np.logical_and(differences > EVENT, present, out=present).nonzero()[0]
+        others: Array = np.logical_and(differences > EVENT, present, out=present).nonzero()[0]
+        return others
 
 
 class RaceChecker(Checker):
