@@ -448,8 +448,8 @@ class ProgramGraphs:
         condition = _lookup(self._conditions, handle)
         self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
         node = self._graphs[graph][access_host(ctypes.c_longlong, target).value]
-        handles = [self._add_graph({}) for _ in range(size)]
-        (ctypes.c_longlong * size).from_address(bodies)[:] = [*handles]
+        handles: list[Any] = [self._add_graph({}) for _ in range(size)]
+        (ctypes.c_longlong * size).from_address(bodies)[:] = handles
         node.operation, node.routine = lambda: _select_body(kind, condition.value, size), "condition"
         node.bodies, node.repeats = tuple(self._graphs[each] for each in handles), kind == _WHILE
 

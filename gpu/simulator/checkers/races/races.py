@@ -87,7 +87,8 @@ class _CheckedAccess:
     def view(self, slot: str) -> Array:
         """Return the records of a slot at the cells: a view of them if the cells are a slice, else a copy."""
         records = self.shadow.get_or_create(slot)
-        return records.take(self.cells) if self.span is None else records[self.span]
+        selected: Array = records.take(self.cells) if self.span is None else records[self.span]
+        return selected
 
     def find_others(self, records: Array, slot: str) -> Array:
         """Return the indices of records of a slot that may be of other threads than the lanes."""
