@@ -25,7 +25,7 @@ class LaneMask:
     def lanes(self) -> Array:
         """The numbers of the active lanes, ascending."""
         if self._lanes is None:
-            self._lanes = np.flatnonzero(self.bits)
+            self._lanes = self.bits.nonzero()[0]  # `np.flatnonzero` takes several times as long
         return self._lanes
 
     def split(self, condition: Any) -> tuple[LaneMask | None, LaneMask | None]:

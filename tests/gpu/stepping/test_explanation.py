@@ -191,7 +191,7 @@ def test_doubles_and_sixteen_bits():
     assert texts == ["a[1] = 1 + 70000 = 4465"]
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(body=statements.bodies(), seed=st.integers(0, 1000))
 def test_random_programs(body, seed):
     """Whatever is told as a result is what was recorded, and nothing computed on the way contradicts it."""

@@ -61,7 +61,7 @@ def c_source(programs: list[str]) -> str:
 
 
 @settings(
-    max_examples=12,
+    max_examples=8,
     derandomize=True,
     database=None,
     deadline=None,

@@ -139,7 +139,7 @@ def exchanges(draw: st.DrawFn) -> list[tuple[str, int]]:
     return draw(st.lists(near | far, min_size=1, max_size=4))
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(steps=exchanges(), seed=st.integers(0, 1000))
 def test_programs_with_and_without_their_barriers(steps: list[tuple[str, int]], seed: int) -> None:
     """Free of races, they give the same in every order; without what orders them they do not."""
@@ -177,7 +177,7 @@ def test_random_programs_without_races(body: str, seed: int) -> None:
         assert (run(module, schedule, 40) == right).all()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.sweep)])
 def test_a_trace_says_what_each_lane_did(seed: int) -> None:
     params = {"input": "ramp", "n": 16, "operator": "sum", "dtype": "int32", "block": "8"}
     pattern = find_pattern("reduction")

@@ -22,7 +22,7 @@ __device__ void arrive(int barrier, int threads) {
     asm volatile("bar.arrive %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
 }
 """
-SCHEDULES = ["round-robin", "shuffle:1", "shuffle:2", "lanes:1", "lanes:3", "cached:0"]
+SCHEDULES = ["round-robin", "shuffle:1", "shuffle:2", "lanes:1", "cached:0"]
 
 # Warp 0 fills two buffers in turn, and warp 1 reads them: barriers 1 and 2 are "full", 3 and 4 "empty".
 RING = f"""{HEAD}
