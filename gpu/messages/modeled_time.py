@@ -283,7 +283,7 @@ def describe_least_time(gpu: GpuDescription, bytes_read: int = 0, bytes_written:
     ----------
     gpu : GpuDescription
     bytes_read, bytes_written : int
-        The least traffic of all launches. L2 retains a part of what is written.
+        The minimum traffic of all launches. L2 retains a part of what is written.
     blocks : int
         The blocks of a launch.
     """

@@ -190,7 +190,7 @@ struct cudaConditionalNodeParams {
 };
 LOCKSTEP_CHECKED(cudaGraphConditionalHandleCreate,
                  (cudaGraphConditionalHandle * handle, cudaGraph_t graph, unsigned value = 0, unsigned flags = 0),
-                 handle && flags <= cudaGraphCondAssignDefault, "condition_create", handle, graph, value, flags)
+                 handle &&flags <= cudaGraphCondAssignDefault, "condition_create", handle, graph, value, flags)
 
 // Parameters of any node. CUDA's are a union.
 struct cudaGraphNodeParams {
@@ -212,30 +212,37 @@ struct cudaGraphNodeParams {
     } free;
     cudaConditionalNodeParams conditional;
 };
-static inline cudaError_t cudaGraphAddNode(LOCKSTEP_NODE, cudaGraphNodeParams *how,
-                                           const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+static inline cudaError_t cudaGraphAddNode(LOCKSTEP_NODE, cudaGraphNodeParams *how, const char *file = __builtin_FILE(),
+                                           int line = __builtin_LINE()) {
     if (!how) return ::lockstep_host::ask("invalid_value");
     switch (how->type) {
-    case cudaGraphNodeTypeKernel:
-        return cudaGraphAddKernelNode(node, graph, before, count, &how->kernel, file, line);
-    case cudaGraphNodeTypeMemcpy:
-        return cudaGraphAddMemcpyNode(node, graph, before, count, &how->memcpy.copyParams);
-    case cudaGraphNodeTypeMemset: return cudaGraphAddMemsetNode(node, graph, before, count, &how->memset);
-    case cudaGraphNodeTypeHost: return cudaGraphAddHostNode(node, graph, before, count, &how->host);
-    case cudaGraphNodeTypeGraph: return cudaGraphAddChildGraphNode(node, graph, before, count, how->graph.graph);
-    case cudaGraphNodeTypeEmpty: return cudaGraphAddEmptyNode(node, graph, before, count);
-    case cudaGraphNodeTypeMemAlloc: return cudaGraphAddMemAllocNode(node, graph, before, count, &how->alloc);
-    case cudaGraphNodeTypeMemFree: return cudaGraphAddMemFreeNode(node, graph, before, count, how->free.dptr);
-    case cudaGraphNodeTypeConditional: {
-        cudaConditionalNodeParams &condition = how->conditional;
-        const unsigned most[] = {2, 1, 1 << 16};
-        if ((unsigned)condition.type > cudaGraphCondTypeSwitch || condition.size - 1 >= most[condition.type])
+        case cudaGraphNodeTypeKernel:
+            return cudaGraphAddKernelNode(node, graph, before, count, &how->kernel, file, line);
+        case cudaGraphNodeTypeMemcpy:
+            return cudaGraphAddMemcpyNode(node, graph, before, count, &how->memcpy.copyParams);
+        case cudaGraphNodeTypeMemset:
+            return cudaGraphAddMemsetNode(node, graph, before, count, &how->memset);
+        case cudaGraphNodeTypeHost:
+            return cudaGraphAddHostNode(node, graph, before, count, &how->host);
+        case cudaGraphNodeTypeGraph:
+            return cudaGraphAddChildGraphNode(node, graph, before, count, how->graph.graph);
+        case cudaGraphNodeTypeEmpty:
+            return cudaGraphAddEmptyNode(node, graph, before, count);
+        case cudaGraphNodeTypeMemAlloc:
+            return cudaGraphAddMemAllocNode(node, graph, before, count, &how->alloc);
+        case cudaGraphNodeTypeMemFree:
+            return cudaGraphAddMemFreeNode(node, graph, before, count, how->free.dptr);
+        case cudaGraphNodeTypeConditional: {
+            cudaConditionalNodeParams &condition = how->conditional;
+            const unsigned most[] = {2, 1, 1 << 16};
+            if ((unsigned)condition.type > cudaGraphCondTypeSwitch || condition.size - 1 >= most[condition.type])
+                return ::lockstep_host::ask("invalid_value");
+            condition.phGraph_out = new cudaGraph_t[condition.size]; // the program's until its end
+            return ::lockstep_host::ask("graph_add_condition", node, graph, before, count, condition.handle,
+                                        condition.type, condition.size, condition.phGraph_out);
+        }
+        default:
             return ::lockstep_host::ask("invalid_value");
-        condition.phGraph_out = new cudaGraph_t[condition.size]; // the program's until its end
-        return ::lockstep_host::ask("graph_add_condition", node, graph, before, count, condition.handle, condition.type,
-                                    condition.size, condition.phGraph_out);
-    }
-    default: return ::lockstep_host::ask("invalid_value");
     }
 }
 static inline cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *before,
