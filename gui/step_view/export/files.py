@@ -229,6 +229,8 @@ class Film(QObject):
             yield frame.reshape(FRAME_SIZE.height(), FRAME_SIZE.width(), 3)
 
     def _report_end(self, problem: str) -> None:
+        if self._stopped.is_set():
+            return  # the thread sent this before it was joined, and another film may have begun
         self._timer.stop()
         self.finished.emit(problem)
 

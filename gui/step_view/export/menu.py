@@ -364,6 +364,7 @@ class Exports(QObject):
         if self.film is not None:
             self.film.cancel()
             self.film = None
+            self.progressed.emit("")
 
 
 def _visible_layout(state: ExportState) -> DataflowLayout:
