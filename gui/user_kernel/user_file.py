@@ -31,6 +31,11 @@ _FILE_FILTER = f"Kernels, programs, scripts and recordings (*{' *'.join(SUFFIXES
 UserPage = UserKernelPage | ProgramPage | RecordedPage
 
 
+def is_recording(path: Path) -> bool:
+    """Return whether a path's suffix is one of a recording."""
+    return path.suffix.lower() in RECORDING_SUFFIXES
+
+
 class UserFile(QObject):
     """Open a kernel file, a program or a recording, and show its page in place of the previous one.
 
@@ -100,7 +105,7 @@ class UserFile(QObject):
         """Open a file; the current page stays until the file has been read."""
         path = path.absolute()
         self._pending_page = None
-        if path.suffix.lower() in RECORDING_SUFFIXES:
+        if is_recording(path):
             self._read_recording(path)
             return
         try:

@@ -28,7 +28,7 @@ from gui.painting.style import style_sheet
 from gui.painting.theme import Theme, look, palette
 from gui.qt.background import finish_background
 from gui.step_view.tab import StepTab
-from gui.user_kernel.user_file import UserFile
+from gui.user_kernel.user_file import UserFile, is_recording
 from gui.widgets.banner import Banner
 from gui.widgets.basic import Ground, format_count
 from gui.widgets.file_dialogs import set_folder_memory
@@ -541,9 +541,10 @@ class MainWindow(QMainWindow):
     # --- dropped files, and closing
 
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
-        if event is not None and _find_local_files(event.mimeData()):
+        if event is not None and (paths := _find_local_files(event.mimeData())):
             event.acceptProposedAction()
-            self.user_file.start_inspector()
+            if is_recording(paths[0]):
+                self.user_file.start_inspector()
 
     def dropEvent(self, event: QDropEvent | None) -> None:
         assert event is not None

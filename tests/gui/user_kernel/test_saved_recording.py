@@ -7,7 +7,8 @@ import shutil
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PyQt6.QtGui import QDragEnterEvent
 
 from gpu.kernel.simulate import simulate
 from gpu.messages.kernels import KernelLaunch
@@ -29,13 +30,19 @@ __global__ void rotate(const int *in, int *out, int n) {
 """
 
 
-@pytest.fixture
-def recording(tmp_path):
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
     """A recording, whose kernel's file is gone."""
-    path = tmp_path / "rotate.lockstep"
+    path = tmp_path_factory.mktemp("saved") / "rotate.lockstep"
     arguments = ("arange:8", "zeros:8", "8")
     record_kernel(KernelLaunch("gone.cu", TEXT, "rotate", (1,), (8,), arguments), "round-robin").save(path)
     return path
+
+
+@pytest.fixture
+def recording(saved, tmp_path):
+    """A copy of the recording, which a test may damage."""
+    return shutil.copy(saved, tmp_path / saved.name)
 
 
 @pytest.fixture
@@ -234,3 +241,12 @@ def test_the_process_that_looks_at_recordings_is_there_when_one_is_asked_for(win
     assert process is not None
     window.close()
     assert process.returncode is not None
+
+
+@pytest.mark.parametrize(("name", "starts"), [("kernel.cu", False), ("run.lockstep", True)])
+def test_only_a_dragged_recording_starts_the_inspector(window, name, starts):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(name)])
+    action, button, modifier = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    window.dragEnterEvent(QDragEnterEvent(QPoint(300, 300), action, data, button, modifier))
+    assert (window.user_file._inspector._idle_process is not None) == starts
