@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -37,13 +38,23 @@ def step_kernel(qtbot, make_window, tmp_path, monkeypatch):
 
     monkeypatch.setattr(FakeHost, "result_of", answer)
 
+    windows, numbers = [], itertools.count()
+
     def open_at(body, *, count=64, grid=1, block=64):
-        window = make_window()
-        path = tmp_path / "own.cu"
+        if not windows:
+            windows.append(make_window())
+        window = windows[0]
+        path = tmp_path / f"own-{next(numbers)}.cu"
         path.write_text(f"__global__ void own(const float *a, float *b) {{\n{body}\n}}\n")
         assert drop_path(window, path)
         files = window.user_file
-        qtbot.waitUntil(lambda: files.visible_page is not None and bool(files.visible_page.form.rows))
+        qtbot.waitUntil(
+            lambda: (
+                files.visible_page is not None
+                and files.visible_page.path == path
+                and bool(files.visible_page.form.rows)
+            )
+        )
         page = files.visible_page
         page.form.grid.setText(str(grid))
         page.form.block.setText(str(block))
@@ -96,29 +107,26 @@ def test_an_access_past_the_end_is_shown_beside_the_array(qtbot, step_kernel):
     assert tab.panes.arrays.panels[0].shape == cells, "no step moves the arrays"
 
 
-@pytest.mark.parametrize(
-    ("body", "name", "outside", "thread"),
-    [
+def test_elements_out_of_bounds_are_the_nearest_ones(step_kernel):
+    for body, name, outside, thread in (
         ("b[i] = a[i - 1];", "a", (-1,), (0, 0)),
         ("b[i] = a[threadIdx.x - 1];", "a", (2**32 - 1,), (0, 0)),
         ("__shared__ float s[48];\ns[i] = 1;", "s", tuple(range(48, 64)), (0, 48)),
         ("__shared__ float s[8];\nif (blockIdx.x == 1)\ns[i / 7] = 1;", "s", (8, 9), (1, 56)),
         ("b[i * 1000 - 2000] = 1;", "b", (-2000, -1000, *range(1000, 33000, 1000)), (0, 0)),
         ("b[5 * i] = 1;", "b", tuple(range(65, 65 + 5 * 32, 5)), (0, 13)),
-    ],
-)
-def test_elements_out_of_bounds_are_the_nearest_ones(step_kernel, body, name, outside, thread):
-    tab = step_kernel(f"int i = threadIdx.x;\n{body}", grid=2)
-    assert tab.followed == thread
-    panel = find_panel(tab, name)
-    assert panel.outside == outside
-    cells = panel.find_cells(np.array(outside)).tolist()
-    assert cells == panel.outside_cells.tolist()
-    assert [panel.element_at(cell) for cell in cells] == list(outside)
-    first, last = panel.find_cells(np.array([0, panel.count - 1])).tolist()
-    assert all(cell < first if element < 0 else cell > last for cell, element in zip(cells, outside, strict=True))
-    assert panel.is_inside.sum() == panel.count == tab.models.recording.launches[0].trace.arrays[panel.number].count
-    assert count_red_pixels(tab.panes.arrays) > 20
+    ):
+        tab = step_kernel(f"int i = threadIdx.x;\n{body}", grid=2)
+        assert tab.followed == thread, body
+        panel = find_panel(tab, name)
+        assert panel.outside == outside
+        cells = panel.find_cells(np.array(outside)).tolist()
+        assert cells == panel.outside_cells.tolist()
+        assert [panel.element_at(cell) for cell in cells] == list(outside)
+        first, last = panel.find_cells(np.array([0, panel.count - 1])).tolist()
+        assert all(cell < first if element < 0 else cell > last for cell, element in zip(cells, outside, strict=True))
+        assert panel.is_inside.sum() == panel.count == tab.models.recording.launches[0].trace.arrays[panel.number].count
+        assert count_red_pixels(tab.panes.arrays) > 20, body
 
 
 def test_an_access_past_a_large_array_shows_its_end(step_kernel):
@@ -129,25 +137,22 @@ def test_an_access_past_a_large_array_shows_its_end(step_kernel):
     assert tab.followed == (0, 10)
 
 
-@pytest.mark.parametrize(
-    ("kind", "body", "thread"),
-    [
+def test_each_kind_of_finding_is_opened_at_its_step_and_thread(step_kernel):
+    for kind, body, thread in (
         ("race", "__shared__ float s[64];\nint i = threadIdx.x;\ns[i] = a[i];\nb[i] = s[63 - i];", (0, 0)),
         ("uninitialized", UNWRITTEN, (0, 20)),
         ("barrier", "int i = threadIdx.x;\nb[i] = a[i] * 2;\nif (i < 40)\n__syncthreads();", (0, 40)),
         ("misaligned", "int i = threadIdx.x;\nb[i] = a[i] * 2;\nfloat2 p = *(const float2 *)(a + i);\nb[i] = p.x;",
          (0, 1)),
-    ],
-)  # fmt: skip
-def test_each_kind_of_finding_is_opened_at_its_step_and_thread(step_kernel, kind, body, thread):
-    tab = step_kernel(body)
-    found = tab.models.findings[0]
-    assert (found.finding.kind, found.thread, tab.followed) == (kind, thread, thread)
-    assert tab.player.moment == found.moment + 1
-    assert tab.source.code._executing_line == found.finding.positions[-1].line
-    for picture, view in (("Arrays", tab.panes.arrays), ("Flow", tab.panes.flow)):
-        tab.panes.kinds.choose(picture)
-        assert bool(count_red_pixels(view)) == (kind != "barrier" or picture == "Flow"), picture
+    ):  # fmt: skip
+        tab = step_kernel(body)
+        found = tab.models.findings[0]
+        assert (found.finding.kind, found.thread, tab.followed) == (kind, thread, thread)
+        assert tab.player.moment == found.moment + 1
+        assert tab.source.code._executing_line == found.finding.positions[-1].line
+        for picture, view in (("Arrays", tab.panes.arrays), ("Flow", tab.panes.flow)):
+            tab.panes.kinds.choose(picture)
+            assert bool(count_red_pixels(view)) == (kind != "barrier" or picture == "Flow"), (kind, picture)
 
 
 def test_a_repaired_kernel_returns_to_its_picture_and_a_known_finding_keeps_the_step(qtbot, open_step_tab):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from gui.painting.theme import FONT_SIZES, Look, look, set_look
 from gui.step_view.dataflow.layout import MIN_FRAMED_WIDTH, DataflowLayout
 from gui.step_view.dataflow.text_placement import FreeSpace, RowValues
 from gui.step_view.dataflow.view import FlowView
+from tests.gui.step_view.conftest import wait_for_recording
 from tests.gui.step_view.fake_dataflow import FakeDataflow
 
 
@@ -36,36 +37,43 @@ def visible_texts(view):
 
 @pytest.fixture
 def open_scan(open_step_tab, qtbot):
+    windows = []
+
     def open_at(variant, n, block, size):
-        window = open_step_tab("scan", variant, n=n, block=str(block))
+        if not windows:
+            windows.append(open_step_tab("scan", variant, n=n, block=str(block)))
+        window = windows[0]
+        window.choose_variant(variant)
+        window.page.step.settings.form.change_values(n=n, block=str(block))
+        wait_for_recording(qtbot, window.page.step)
         window.resize(*size)
         flow = window.page.step.panes.flow
-        qtbot.waitUntil(lambda: flow.viewport.width == flow.width())
+        qtbot.waitUntil(lambda: (window.width(), window.height()) == size and flow.viewport.width == flow.width())
         qtbot.keyClick(flow, "F")
         return window.page.step
 
     return open_at
 
 
-@pytest.mark.parametrize(("n", "block"), [(32, 32), (64, 64), (256, 256)])
-@pytest.mark.parametrize("size", [(1024, 700), (1280, 720)])
-def test_fit_shows_all_columns_and_rows(open_scan, n, block, size):
-    flow = open_scan("kogge-stone", n, block, size).panes.flow
-    port = flow.viewport
-    assert port.layout.columns == n
-    assert port.sizes.label + port.layout.width(port.sizes) <= flow.width()
-    assert port.layout.height(port.sizes) <= flow.height()
-    flow.show_moment(10**6)
-    assert (port.offset.x(), port.offset.y()) == (0, 0)
+def test_fit_shows_all_columns_and_rows(open_scan):
+    for n, size in product((32, 64, 256), ((1024, 700), (1280, 720))):
+        flow = open_scan("kogge-stone", n, n, size).panes.flow
+        port = flow.viewport
+        assert port.layout.columns == n
+        assert port.sizes.label + port.layout.width(port.sizes) <= flow.width()
+        assert port.layout.height(port.sizes) <= flow.height()
+        flow.show_moment(10**6)
+        assert (port.offset.x(), port.offset.y()) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("n", "block", "size"), [(32, 32, (1280, 720)), (64, 32, (1280, 720)), (256, 128, (1920, 1080))]
-)
 @pytest.mark.parametrize("variant", ["brent-kung", "kogge-stone"])
-def test_no_row_of_an_overview_is_an_empty_bar(open_scan, variant, n, block, size):
-    tab = open_scan(variant, n, block if variant == "brent-kung" else 2 * block, size)
-    flow = tab.panes.flow
+def test_no_row_of_an_overview_is_an_empty_bar(open_scan, variant):
+    for n, block, size in ((32, 32, (1280, 720)), (64, 32, (1280, 720)), (256, 128, (1920, 1080))):
+        tab = open_scan(variant, n, block if variant == "brent-kung" else 2 * block, size)
+        _check_rows(tab.panes.flow, variant, n)
+
+
+def _check_rows(flow, variant, n):
     for (texts, together), row in zip(visible_texts(flow), layout_rows(flow), strict=True):
         made = np.flatnonzero(row.computed)
         # What was computed is told by value, or else by warp.

@@ -61,8 +61,6 @@ def test_a_folder_has_the_same_files(save, tmp_path):
 @pytest.mark.parametrize(
     ("theme", "where"),
     [
-        ("dark", ("scan", "brent-kung")),
-        ("dark", ("sort", "bitonic")),
         ("light", ("sort", "bitonic")),
         ("dark", ("reduction", "neighbored")),
     ],

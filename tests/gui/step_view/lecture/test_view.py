@@ -14,9 +14,6 @@ from gui.painting.theme import FONT_SIZES, look
 from gui.step_view.lecture.texts import CodeLines
 from tests.gui.step_view.conftest import wait_for_recording
 
-FIRST_TIER = ((1024, "normal"), (1024, "lecture hall"), (1280, "large"), (1920, "lecture hall"))
-"""Widths of windows, with sizes of text."""
-
 
 @pytest.fixture
 def window(open_step_tab):
@@ -43,16 +40,13 @@ def box_within(widget, over):
     return over.rect().contains(widget.rect().translated(widget.mapTo(over, QPoint(0, 0))))
 
 
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        # The first tier has each size and each text, and the smallest window with the largest text.
-        pytest.param(size, text, marks=() if (size[0], text) in FIRST_TIER else pytest.mark.sweep)
-        for size, text in itertools.product([(1024, 700), (1280, 720), (1920, 1080)], FONT_SIZES)
-    ],
-)
-def test_figure_lines_and_sentence_fill_the_window(qtbot, window, tab, size, text):
-    window.appearance.set_text_size(text)
+def test_figure_lines_and_sentence_fill_the_window(qtbot, window, tab):
+    for size, text in itertools.product([(1024, 700), (1280, 720), (1920, 1080)], FONT_SIZES):
+        window.appearance.set_text_size(text)
+        _check_lecture(qtbot, window, tab, size)
+
+
+def _check_lecture(qtbot, window, tab, size):
     chosen = look().text_px
     press_key(qtbot, window, Qt.Key.Key_F11)
     window.showNormal()
