@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,7 +33,7 @@ from gpu.messages.events import EngineHalt, Failure
 from gpu.messages.files import LoadImage, SaveArray
 from gpu.messages.runs.recordings import StepPattern
 from gui.model.settings import SavedSettings
-from gui.painting.theme import look
+from gui.painting.theme import FONT_SIZES, look
 from gui.window.ladder import _RUNG_ROLE
 from gui.window.main_window import MainWindow
 from tests.gui.conftest import FakeHost, wait_until_idle
@@ -641,8 +642,14 @@ def test_what_a_step_records_is_remembered(qtbot, window, store):
     again.close()
 
 
-@pytest.mark.parametrize("schedule", ["shuffle:x", f"shuffle:{'9' * 5000}", "shuffle:"])
-@pytest.mark.parametrize("stored", [{}, {"n": -4, "operator": "gone", "x": 1}, {"n": 1000000, "input": "file"}])
+@pytest.mark.parametrize(
+    ("stored", "schedule"),
+    [
+        ({}, "shuffle:x"),
+        ({"n": -4, "operator": "gone", "x": 1}, f"shuffle:{'9' * 5000}"),
+        ({"n": 1000000, "input": "file"}, "shuffle:"),
+    ],
+)
 def test_a_step_starts_as_declared_where_what_was_stored_makes_no_sense(store, make_window, stored, schedule):
     store.write_text(json.dumps({"patterns/scan/step_params": stored, "patterns/scan/schedule": schedule}))
     window = make_window(saved_settings=SavedSettings(store))
@@ -787,19 +794,19 @@ def test_a_gpu_is_named_once(window):
     assert window.status.device.toolTip() == "CPU simulator  ·  Some CPU  ·  compiled executor"
 
 
-@pytest.mark.parametrize("pattern", ["convolution", "reduction", "histogram", "sort"])
-def test_tooltips_are_wrapped_into_lines_that_fit(qtbot, window, pattern):
+def test_tooltips_are_wrapped_into_lines_that_fit(qtbot, window):
     """Qt shows plain text on one line, however long: tooltips of examples were 1700 pixels wide."""
-    window.choose_pattern(pattern)
-    wait_until_idle(qtbot, window)
-    page, tips = window.page, []
-    for number in range(page.tabs.count()):
-        page.tabs.setCurrentIndex(number)
-        for widget in filter(QWidget.isVisible, window.findChildren(QWidget)):
-            tips.append(widget.toolTip())
-            if isinstance(widget, QComboBox):
-                role = Qt.ItemDataRole.ToolTipRole
-                tips += [widget.itemData(item, role) or "" for item in range(widget.count())]
+    tips = []
+    for pattern in ("convolution", "reduction", "histogram", "sort"):
+        window.choose_pattern(pattern)
+        wait_until_idle(qtbot, window)
+        for number in range(window.page.tabs.count()):
+            window.page.tabs.setCurrentIndex(number)
+            for widget in filter(QWidget.isVisible, window.findChildren(QWidget)):
+                tips.append(widget.toolTip())
+                if isinstance(widget, QComboBox):
+                    role = Qt.ItemDataRole.ToolTipRole
+                    tips += [widget.itemData(item, role) or "" for item in range(widget.count())]
     assert not [line for tip in tips for line in tip.split("\n") if len(line) > 105]
 
 
@@ -1021,13 +1028,13 @@ def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
     assert header.variant.visible_text() == header.variant.currentText()
 
 
-@pytest.mark.parametrize("size", ["normal", pytest.param("large", marks=pytest.mark.sweep), "lecture hall"])
-def test_what_a_pattern_does_stands_whole_beside_its_name_in_a_narrow_window(qtbot, window, size):
-    window.appearance.set_text_size(size)
+def test_what_a_pattern_does_stands_whole_beside_its_name_in_a_narrow_window(qtbot, window):
     window.resize(1024, 700)
-    for name, pattern in window.bench.patterns.items():
+    qtbot.waitUntil(lambda: window.width() == 1024)
+    for size, (name, pattern) in product(("normal", "large", "lecture hall"), window.bench.patterns.items()):
+        if look().text_px != FONT_SIZES[size]:
+            window.appearance.set_text_size(size)
         window.choose_pattern(name)
-        qtbot.waitUntil(lambda: window.width() == 1024)
         qtbot.wait(20)
         assert window.header.summary.text() == pattern.summary
         gpu, variant = window.header.gpu, window.header.variant
