@@ -115,7 +115,8 @@ def check_variant(workload: Workload, report_progress: ProgressCallback) -> tupl
     """Run one variant on the simulator, on a small part of its input; return the findings and the check.
 
     The check also contains whether several schedules agree, and a fix for a race if one is found. If the small part
-    has a single block, more of the input is used as long as that may give several.
+    has a single block, more of the input is used as long as that may give several; once also if no thread of the small
+    part executes an edit, as a pattern may sort few elements in another kernel.
 
     Parameters
     ----------
@@ -197,7 +198,8 @@ def _search_for_findings(
         has_several_blocks |= run.blocks > 1
         unreached.keep_inserted(run.unreached)
         unreached.remove_executed(case, report_progress)
-        if not has_several_blocks and not cases and enlargements < _MAX_ENLARGEMENTS:
+        needs_more = not has_several_blocks or (not enlargements and bool(unreached.find_compiled_lines()))
+        if needs_more and not cases and enlargements < _MAX_ENLARGEMENTS:
             part, enlargements = part.enlarged, enlargements + 1
             larger_case = _build_small_case(workload, part)
             cases = [larger_case] if _find_shapes(larger_case) != _find_shapes(case) else []
@@ -469,6 +471,10 @@ class _UnreachedEdits:
     def find_lines(self) -> tuple[int, ...]:
         """Return the lines of the edited text at which there is an edit that no thread has executed."""
         return tuple(sorted({*self.inserted, *(self.successors[line] for line in self.removed)}))
+
+    def find_compiled_lines(self) -> tuple[int, ...]:
+        """Return those of these lines that a larger input may reach, as the preprocessor includes them."""
+        return tuple(line for line in self.find_lines() if line in self.compiled)
 
     def find_left_out_lines(self) -> tuple[int, ...]:
         """Return those of these lines whose edit the preprocessor excluded in all cases."""
