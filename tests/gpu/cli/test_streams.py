@@ -10,6 +10,7 @@ import pytest
 
 from gpu.base.paths import ROOT
 from gpu.cli import main as cli
+from gpu.hosts.pycuda import driver
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
 
@@ -37,6 +38,8 @@ def shell(line: str) -> tuple[int, str]:
     ],
 )
 def test_where_nobody_can_listen(line, code, said):
+    if "pycuda" in line and driver.explain_unavailable():
+        needs.skip(needs.PYCUDA)
     assert shell(line) == (code, said)
 
 

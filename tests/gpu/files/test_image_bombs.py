@@ -92,7 +92,8 @@ def test_bombs_take_no_more_than_their_pixels(tmp_path):
     *said, own, decoding = done.stdout.splitlines()
     assert done.stderr == ""
     for (_, expected), line in zip(made.values(), said, strict=True):
-        assert expected in line
+        # Before Pillow 13, the decoder refuses the largest WebP image itself.
+        assert expected in line or ("limit for WebP" in expected and "could not create decoder object" in line)
     assert int(own) < MOST_MB
     assert int(decoding) < MOST_MB
 
