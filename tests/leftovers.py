@@ -53,7 +53,10 @@ class LeftoversPlugin:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         deadline = time.monotonic() + PATIENCE_S
-        while find_marked_processes(self._mark) and time.monotonic() < deadline:
+        looks_without = 0
+        # While a process executes its program, its environment is empty for a moment: look twice.
+        while looks_without < 2 and time.monotonic() < deadline:
+            looks_without = 0 if find_marked_processes(self._mark) else looks_without + 1
             time.sleep(0.1)
         self.problems = [f"process {line}" for line in find_marked_processes(self._mark)]
         self.problems += sorted(_checkout_and_user_files() - self._before)
