@@ -198,7 +198,9 @@ def _search_for_findings(
         has_several_blocks |= run.blocks > 1
         unreached.keep_inserted(run.unreached)
         unreached.remove_executed(case, report_progress)
-        needs_more = not has_several_blocks or (not enlargements and bool(unreached.find_compiled_lines()))
+        # A larger input does not reach what the preprocessor leaves out.
+        may_reach_edit = unreached.find_lines() != unreached.find_left_out_lines()
+        needs_more = not has_several_blocks or (may_reach_edit and not enlargements)
         if needs_more and not cases and enlargements < _MAX_ENLARGEMENTS:
             part, enlargements = part.enlarged, enlargements + 1
             larger_case = _build_small_case(workload, part)
@@ -471,10 +473,6 @@ class _UnreachedEdits:
     def find_lines(self) -> tuple[int, ...]:
         """Return the lines of the edited text at which there is an edit that no thread has executed."""
         return tuple(sorted({*self.inserted, *(self.successors[line] for line in self.removed)}))
-
-    def find_compiled_lines(self) -> tuple[int, ...]:
-        """Return those of these lines that a larger input may reach, as the preprocessor includes them."""
-        return tuple(line for line in self.find_lines() if line in self.compiled)
 
     def find_left_out_lines(self) -> tuple[int, ...]:
         """Return those of these lines whose edit the preprocessor excluded in all cases."""
