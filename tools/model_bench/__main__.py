@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     parser.add_argument(
         "--from", dest="from_file", metavar="FILE", type=Path,
-        help="compare with the times of --measure in FILE, without a GPU",
+        help="compare with the times of --measure in FILE, or with those of assets/modeled, without a GPU",
     )  # fmt: skip
     parser.add_argument(
         "--without-nvcc", action="store_true", help="with --from: model as without nvcc, with PTX from LLVM"

@@ -13,6 +13,7 @@ from typing import Any
 from gpu.base.errors import InputError
 from gpu.files import file_access
 from gpu.files.text import read_text
+from gpu.timing.validation import Validation, read_validation
 
 FORMAT = 1
 
@@ -85,15 +86,21 @@ class MeasuredCase:
 
 @dataclass(frozen=True)
 class MeasuredTimes:
-    """All measurements on one GPU, with the seed of their inputs."""
+    """All measurements on one GPU, with the seed of their inputs.
+
+    `date` is the date of the earlier comparison that the times were taken from; "" for times of `save`.
+    """
 
     gpu: str
     seed: int
     cases: tuple[MeasuredCase, ...]
+    date: str = ""
 
     @property
     def remark(self) -> str:
-        """A sentence with the number of disturbed cases; "" without any."""
+        """A sentence with the earlier comparison's date or the number of disturbed cases; "" without either."""
+        if self.date:
+            return f"The measured times are those of the comparison of {self.date}."
         count = sum(case.disturbed for case in self.cases)
         if not count:
             return ""
@@ -106,18 +113,29 @@ class MeasuredTimes:
     def save(self, path: Path) -> None:
         """Write the measurements as JSON."""
         with file_access.replace_file(path) as file:
-            file.write(json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode())
+            values = {name: value for name, value in asdict(self).items() if name != "date"}
+            file.write(json.dumps({"format": FORMAT, **values}, indent=1).encode())
 
 
 def load_times(path: Path) -> MeasuredTimes:
-    """Read a file that `save` wrote; raise InputError for any other file."""
+    """Read a file that `save` wrote, or the times in validation data; raise InputError for any other file."""
     try:
         data = json.loads(read_text(path))
+        if "format" not in data and "source" in data:
+            return _take_times(read_validation(path))
         if data.pop("format") != FORMAT:
             raise ValueError("unknown format")
         return MeasuredTimes(data["gpu"], int(data["seed"]), tuple(map(_parse_case, data["cases"])))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path} does not contain measured times: {error}.") from None
+
+
+def _take_times(validation: Validation) -> MeasuredTimes:
+    cases = (
+        MeasuredCase(case.of, case.who, case.work, case.measured_us, (case.measured_us, case.measured_us))
+        for case in validation.cases
+    )
+    return MeasuredTimes(validation.device, 0, tuple(cases), validation.date)
 
 
 def _parse_case(data: Mapping[str, Any]) -> MeasuredCase:

@@ -73,6 +73,17 @@ def test_what_was_measured_is_read_as_it_was_written(tmp_path) -> None:
     assert load_times(tmp_path / "times.json") == times
 
 
+def test_the_times_of_an_earlier_comparison_are_read_again(tmp_path) -> None:
+    cases = (validation.ValidatedCase("ours", "p", "v", "w", 2.0, 1.5),)
+    validation.write_validation(
+        tmp_path / "cases.json", validation.Validation("h200", "a GPU", "2026-01-02", "ir", cases)
+    )
+    times = load_times(tmp_path / "cases.json")
+    assert times.gpu == "a GPU"
+    assert times.cases == (MeasuredCase("p", "v", "w", 2.0, (2.0, 2.0)),)
+    assert times.remark == "The measured times are those of the comparison of 2026-01-02."
+
+
 class FakeRecorder:
     """What was measured in several tries, in the place of a recorder."""
 
