@@ -79,8 +79,11 @@ def _reset_interrupt_handler() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _handle_signals(close_window: Callable[[], None]) -> None:
-    """Close the window on Ctrl+C, the terminal's end or a termination signal; a second signal ends the process."""
+def handle_signals(close_window: Callable[[], None]) -> None:
+    """Close the window on Ctrl+C, the terminal's end or a termination signal; a second signal ends the process.
+
+    The event loop closes it: the signal may interrupt a function that holds a lock, which closing needs too.
+    """
     names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     handled = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]  # nohup ignores SIGHUP
@@ -88,7 +91,7 @@ def _handle_signals(close_window: Callable[[], None]) -> None:
     def handle(*_: object) -> None:
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
-        close_window()
+        QTimer.singleShot(0, close_window)
 
     for number in handled:
         signal.signal(number, handle)
@@ -182,7 +185,7 @@ def main(argv: Sequence[str] = (), engine: str | ClusterSettings = "") -> int:
     app.commitDataRequest.connect(
         lambda _: window.draft_recovery.save_drafts()
     )  # the session ends: there is no time for a dialog
-    _handle_signals(lambda: _close_window(window, app))
+    handle_signals(lambda: _close_window(window, app))
     # Python handles signals only between its own instructions, so a timer executes some regularly.
     heartbeat = create_repeating_timer(_HEARTBEAT_MS, lambda: None, app)
     heartbeat.start()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from itertools import pairwise
@@ -16,6 +17,7 @@ import pytest
 from PyQt6.QtCore import QPoint, Qt, QTimer
 
 from gpu.base.paths import KERNELS
+from gui.app import handle_signals
 from gui.window.main_window import MainWindow
 from tests import needs
 from tests.gpu.process.host_listener import wait_until
@@ -249,7 +251,8 @@ from PyQt6.QtCore import QPoint, Qt, QTimer
 from gui.app import application
 if __name__ == "__main__":
     app = application()
-    from gui.window.main_window import MainWindow
+    from gui.app import handle_signals
+from gui.window.main_window import MainWindow
     window = MainWindow(engine=sys.argv[1])
     window.show()
     window.load_first_input()
@@ -306,6 +309,21 @@ def test_a_signal_closes_the_window_and_its_engine(signal_number):
     assert process.returncode == 0, errors
     assert b"Traceback" not in errors
     assert wait_until(lambda: not find_marked_processes(f"{name}={value}"))
+
+
+def test_a_signal_waits_for_the_event_loop(qtbot):
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+    previous = {number: signal.getsignal(number) for number in numbers}
+    lock, closed = threading.Lock(), []
+    try:
+        handle_signals(lambda: closed.append(lock.acquire(timeout=1)))
+        with lock:  # such as the lock of the engine's host, while a request is sent
+            signal.raise_signal(signal.SIGINT)
+        qtbot.waitUntil(lambda: bool(closed))
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    assert closed == [True]
 
 
 @pytest.mark.alone
