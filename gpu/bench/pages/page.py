@@ -211,7 +211,7 @@ def _accuracy(sections: Sequence[ResultSection]) -> Iterator[str]:
     """Yield the errors on each GPU, with code from nvcc and without."""
     columns: tuple[str, ...] = ()
     figures: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
-    remarks = []
+    remarks: dict[str, list[str]] = {}
     for section in sections:
         for prefix in (_MODEL, _WITHOUT_NVCC):
             if not section.name.startswith(prefix):
@@ -221,7 +221,8 @@ def _accuracy(sections: Sequence[ResultSection]) -> Iterator[str]:
                 for row in table.rows:
                     if row[0] in _TOTALS:
                         figures.setdefault((_gpu(section), row[0]), {})[prefix] = row[2:]
-            remarks += [f"{section.name}: {text}" for text in section.texts[1:]]
+            for text in section.texts[1:]:
+                remarks.setdefault(text, []).append(section.name)
     if figures:
         yield _ABOUT_TIMING
         empty = ("-",) * len(columns)
@@ -231,7 +232,7 @@ def _accuracy(sections: Sequence[ResultSection]) -> Iterator[str]:
         ]
         yield _table(("GPU", "cases", *columns), rows, len(columns))
     if remarks:
-        yield " ".join(remarks)
+        yield " ".join(f"{', '.join(names)}: {text}" for text, names in remarks.items())
 
 
 def _pair(with_nvcc: str, without: str) -> str:
