@@ -19,6 +19,7 @@ from gpu.simulator.frontend.clang.parsing import (
 )
 from gpu.simulator.frontend.expressions.construction import build_default_array, lower_array_braces
 from gpu.simulator.frontend.expressions.expressions import Expressions
+from gpu.simulator.frontend.labels import Labels
 from gpu.simulator.frontend.lowering.addresses import is_assignment, is_reference_function
 from gpu.simulator.frontend.lowering.classes import (
     DESTRUCTOR_ADVICE,
@@ -44,11 +45,18 @@ _NO_CODE = (
     CursorKind.FUNCTION_DECL,
 )
 
+_BREAKABLE = (
+    CursorKind.FOR_STMT,
+    CursorKind.CXX_FOR_RANGE_STMT,
+    CursorKind.WHILE_STMT,
+    CursorKind.DO_STMT,
+    CursorKind.SWITCH_STMT,
+)
+
 _UNROLL_PRAGMA = re.compile(r'(?:#\s*pragma|_Pragma ?\( ?")\s*(no)?unroll\b[ (]*(\d+)?')
 
 _ADVICE = {
-    "GOTO_STMT": "Use a loop with break or continue, or a function with an early return.",
-    "LABEL_STMT": "Use a loop with break or continue, or a function with an early return.",
+    "LABEL_STMT": "Move the label to the statements of a block.",
     "INDIRECT_GOTO_STMT": "Use a switch.",
     "MS_ASM_STMT": "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync.",
     "CXX_TRY_STMT": "Device code has no exceptions: return an error code.",
@@ -68,10 +76,11 @@ class Statements:
         self._expressions = expressions
         self._scope = expressions.scope
         self._types = expressions.scope.unit.types
+        self._labels = Labels(expressions.scope)
 
     def lower_block(self, cursor: Cursor) -> list[ir.Statement]:
         """Lower the statements between braces."""
-        return [statement for child in cursor.children for statement in self._statements(child)]
+        return self._labels.lower_block(cursor.children, self._statements)
 
     def _statements(self, cursor: Cursor) -> list[ir.Statement]:
         """Lower a statement; a declaration of several variables becomes several statements."""
@@ -93,18 +102,10 @@ class Statements:
             return ir.Block(tuple(self._statements(cursor)))
         if kind == CursorKind.IF_STMT:
             return self._if(cursor)
-        if kind == CursorKind.FOR_STMT:
-            return self._for(cursor)
-        if kind == CursorKind.CXX_FOR_RANGE_STMT:
-            return self._range_for(cursor)
-        if kind == CursorKind.WHILE_STMT:
-            return self._while(cursor)
-        if kind == CursorKind.DO_STMT:
-            body, condition = cursor.children
-            test = self._expressions.condition(condition)
-            return ir.Loop(test, None, self._statement(body), False, position, condition.text)
-        if kind == CursorKind.SWITCH_STMT:
-            return self._switch(cursor)
+        if kind in _BREAKABLE:
+            return self._labels.lower_breakable(cursor, self._breakable)
+        if kind == CursorKind.GOTO_STMT:
+            return self._labels.lower_goto(cursor)
         if kind == CursorKind.BREAK_STMT:
             return ir.Jump("break", position)
         if kind == CursorKind.CONTINUE_STMT:
@@ -122,6 +123,21 @@ class Statements:
         raise build_unsupported_error(
             cursor, f"this statement ({kind.name.lower().replace('_', ' ')})", advice=_ADVICE.get(kind.name, "")
         )
+
+    def _breakable(self, cursor: Cursor) -> ir.Statement:
+        """Lower a loop or a switch."""
+        match cursor.kind:
+            case CursorKind.FOR_STMT:
+                return self._for(cursor)
+            case CursorKind.CXX_FOR_RANGE_STMT:
+                return self._range_for(cursor)
+            case CursorKind.WHILE_STMT:
+                return self._while(cursor)
+            case CursorKind.SWITCH_STMT:
+                return self._switch(cursor)
+        body, condition = cursor.children
+        test = self._expressions.condition(condition)
+        return ir.Loop(test, None, self._statement(body), False, get_reported_position(cursor), condition.text)
 
     def _return_value(self, cursor: Cursor) -> ir.Expression | None:
         value = next(iter(cursor.children), None)

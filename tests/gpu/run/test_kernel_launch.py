@@ -31,7 +31,7 @@ __global__ void shift(float *data, const int *__restrict__ by, int n, float scal
     if (i == 3) printf("by %d\\n", by[0]);
 }
 template <typename T, int N> __global__ void fill(T *out) { out[threadIdx.x] = N; }
-__global__ void strange(int *a) { again: a[0]++; goto again; }
+__global__ void strange(int *a) { goto inside; { inside: a[0]++; } }
 """
 
 

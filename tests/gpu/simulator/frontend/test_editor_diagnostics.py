@@ -40,7 +40,7 @@ def test_a_warning_is_told_and_is_no_error() -> None:
 
 
 def test_what_the_simulator_does_not_support_comes_with_what_to_write_instead() -> None:
-    (refusal,) = diagnose_text("__global__ void f(int *a) {\nagain:\n    a[0]++;\n    goto again;\n}\n")
+    (refusal,) = diagnose_text("__global__ void f(int *a) {\n    goto inside; {\n    inside:\n    a[0]++; }\n}\n")
     assert refusal.severity == "error"
     assert refusal.line == 2
     assert refusal.message.startswith("The simulator does not support")
