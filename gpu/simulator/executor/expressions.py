@@ -28,7 +28,7 @@ from gpu.simulator.executor.values import PlainValues
 from gpu.simulator.ir.contraction import get_fused_operation, is_exact_product
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS
 from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
-from gpu.simulator.ir.value_uses import ValueUses
+from gpu.simulator.ir.value_uses import ValueUse, ValueUses
 from gpu.simulator.ir.walking import Visitor, walk
 from gpu.simulator.types import VOID, Pointer, Scalar, has_union, leaves, vector_size
 
@@ -343,16 +343,18 @@ class ExpressionCompiler(Visitor):
         return run
 
     def _site(self, place: ir.Element, action: str, order: ir.MemoryOrder | None = None) -> AccessSite:
-        """Return the site of a read or a write."""
+        """Return the site of a read or a write; a guess is a relaxed read, and decides nothing."""
+        is_guess = self._value_uses.is_guess(place)
+        weak: ir.MemoryOrder = "relaxed" if is_guess else "weak"
         return AccessSite(
             place.position,
             action,
             place.volatile,
             bool(vector_size(place.type)),
             place.is_accumulator,
-            order=order or ("volatile" if place.volatile else "weak"),
+            order=order or ("volatile" if place.volatile else weak),
             scope=place.scope,
-            use=self._value_uses.find_use(place),
+            use=ValueUse.DATA if is_guess else self._value_uses.find_use(place),
             read_only=place.is_read_only,
         )
 

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from gpu.simulator.ir import nodes as ir
+from gpu.simulator.ir.guesses import find_guesses
 from gpu.simulator.ir.walking import Visitor
 from gpu.simulator.types import Pointer
 
@@ -35,16 +36,23 @@ class ValueUses:
 
     def __init__(self) -> None:
         self._uses: dict[int, ValueUse] = {}
+        self._guesses: set[int] = set()
         self._kernels: list[ir.Function] = []
 
     def analyze_kernel(self, functions: Sequence[ir.Function]) -> None:
         """Determine the uses of the strong reads in a kernel and the functions that it calls; the kernel is first."""
         self._kernels.append(functions[0])  # keeps the nodes alive, whose identities are the keys
-        self._uses |= _KernelUses(functions).find_uses()
+        uses = _KernelUses(functions).find_uses()
+        self._uses |= uses
+        self._guesses |= find_guesses(functions, {place for place, use in uses.items() if use == ValueUse.WAIT})
 
     def find_use(self, place: ir.Element) -> ValueUse:
         """Return the use of the value that is read at a place."""
         return self._uses.get(id(place), ValueUse.BRANCH)
+
+    def is_guess(self, place: ir.Element) -> bool:
+        """Return whether a plain read is a guess, which a loop with an atomic compare-and-swap corrects."""
+        return id(place) in self._guesses
 
 
 @dataclass

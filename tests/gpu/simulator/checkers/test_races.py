@@ -869,3 +869,31 @@ def test_arrays_and_values_are_let_go_of_when_a_launch_has_ended() -> None:
     assert all(each() is not None for each in kept)
     checker.launch_ends()
     assert all(each() is None for each in kept)
+
+
+GUESS = "int *p = data + t % 2; int old = *p, seen;\n"
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        (GUESS + "do { seen = old; old = atomicCAS(p, seen, seen + 1); } while (old != seen); out[i] = old;", []),
+        (GUESS + "while ((seen = atomicCAS(p, old, old + 1)) != old) old = seen;", []),
+        (
+            "float *p = (float *)data; float old = *p; int seen; do { seen = __float_as_int(old);\n"
+            "old = __int_as_float(atomicCAS((int *)p, seen, __float_as_int(old + 1))); } "
+            "while (__float_as_int(old) != seen);",
+            [],
+        ),
+        # One attempt, a result that no loop tests, and an expected value that is not the guess.
+        (GUESS + "atomicCAS(p, old, old + 1);", [(3, 4)]),
+        (GUESS + "for (int k = 0; k < 3; ++k) out[i] = atomicCAS(p, old, old + 1);", [(3, 4)]),
+        (GUESS + "while ((seen = atomicCAS(p, 0, old)) > 9) old = seen;", [(3, 4)]),
+        # The guess excuses no plain write.
+        (GUESS + "while ((seen = atomicCAS(p, old, old + 1)) != old) old = seen;\nif (i == 5) data[0] = 1;", [(3, 5), (4, 5)]),
+    ],
+)
+def test_a_compare_and_swap_that_is_repeated_may_start_from_a_plain_read(
+    statements: str, expected: list[tuple[int, int]]
+) -> None:
+    assert finding_lines(find_races(statements)) == expected
