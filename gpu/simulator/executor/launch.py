@@ -36,6 +36,7 @@ from gpu.simulator.executor.state.batches import (
     has_wait_loop,
     split_clusters,
     split_grid,
+    takes_turns,
     tests_flags,
     tests_values_in_loops,
     uses_async_proxy,
@@ -76,6 +77,9 @@ TRIAL_SCHEDULES = ("shuffle:1", "shuffle:3")
 
 BUFFERED = "buffered"
 """A trial in which warps advance in rotation and strong writes become visible late."""
+
+ROTATION = "rotation"
+"""A trial in which warps advance in rotation, so that each of them may have one of several locks."""
 
 _TRIAL_LANES, _TRIAL_ROUNDS, _TRIAL_SECONDS = (1 << 9, 1 << 12), 2000, 2.0
 """The most lanes of a trial, and of one that follows if they starve; loop iterations of a warp; seconds of processor
@@ -469,16 +473,17 @@ class SimulatedKernel:
 
     @cached_property
     def _trial_orders(self) -> tuple[str, ...]:
-        """The schedules of trials, and `BUFFERED` for one with store buffers; none if the kernel needs no trials."""
+        """The schedules of trials, also `BUFFERED` and `ROTATION`; none if the kernel needs no trials."""
         functions = find_reachable_functions(self._function)
         if self._syncs_grid or self._function.cluster or any(map(has_launches, functions)):
             return ()
         has_flags = tests_flags(functions)
         is_ordered = any(map(has_fences, functions)) and (has_flags or tests_values_in_loops(functions))
         may_buffer = has_flags and any(map(has_strong_writes, functions))
-        if may_buffer:
-            return (TRIAL_SCHEDULES[0], BUFFERED) if is_ordered else (BUFFERED,)
-        return TRIAL_SCHEDULES if is_ordered else ()
+        if not is_ordered:
+            return (BUFFERED,) if may_buffer else ()
+        orders = (TRIAL_SCHEDULES[0], BUFFERED) if may_buffer else TRIAL_SCHEDULES
+        return (*orders, ROTATION) if any(map(takes_turns, functions)) else orders
 
     def _run_trials(self, launch: _GridLaunch, observer: Observer) -> None:
         """Run the first blocks in other orders, and undo what they do: more of them if they wait for later ones."""
@@ -486,7 +491,8 @@ class SimulatedKernel:
         counts = sorted({min(prod(launch.grid), max(2, most // lanes)) for most in _TRIAL_LANES})
         for schedule in self._trial_orders:
             for count in counts:
-                order = ExecutionOrder(RoundRobinChooser()) if schedule == BUFFERED else create_order(schedule)
+                is_named = schedule in TRIAL_SCHEDULES
+                order = create_order(schedule) if is_named else ExecutionOrder(RoundRobinChooser())
                 tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
                 batch = RunningBatch(launch.geometry(count), launch.grid, 0, launch.shared_bytes, observer)
                 tree.attach_batch(batch, 0)
@@ -495,16 +501,49 @@ class SimulatedKernel:
                     batch.registers = StoreBuffer(batch, observer)
                 observer.launch_begins(self.name, launch.grid, launch.block)
                 observer.batch_begins(batch)
-                starves = False
+                starves = may_deadlock = False
                 try:
                     self._run_and_undo(batch, launch.values, order)
-                except StarvationError:
+                except StarvationError as starvation:
                     starves = True
+                    may_deadlock = schedule == ROTATION and self._is_deadlock(batch, starvation, prod(launch.grid))
                 except (LaunchError, MemoryError):
                     pass  # the launch itself shows the error, if it is one in any schedule
                 observer.launch_ends()
+                if may_deadlock:
+                    self._check_deadlock(launch, count)
                 if not starves:
                     break
+
+    def _check_deadlock(self, launch: _GridLaunch, blocks: int) -> None:
+        """Raise LaunchError if the lanes of the first blocks wait for each other for ever when they run in rotation.
+
+        Each lane runs independently, so no lane waits only because its warp runs in lockstep.
+        """
+        geometry = launch.geometry(blocks)
+        if geometry.lanes > _RESIDENT_LANES[1]:
+            return
+        order = ExecutionOrder(RoundRobinChooser(), lanes_per_part=1)
+        tree = HostLaunch(_refuse_child, lambda batch: None, None, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
+        batch = RunningBatch(geometry, launch.grid, 0, launch.shared_bytes)
+        tree.attach_batch(batch, 0)
+        try:
+            self._run_and_undo(batch, launch.values, order)
+        except StarvationError as starvation:
+            if not self._is_deadlock(batch, starvation, prod(launch.grid)):
+                return
+            position, thread = starvation.position, batch.describe(starvation.lane)
+            raise LaunchError(
+                f"{position}: this loop may not end: if the threads run in turn, {thread} waits in it, all others "
+                "that have not ended wait too, and none can end the wait of another.",
+                position=position,
+                advice="If threads take several locks, let all of them take these in the same order. A thread that "
+                "waits must not hold what another one needs to continue.",
+                kind="endless",
+                thread=thread,
+            ) from None
+        except (LaunchError, MemoryError):
+            pass
 
     def _run_and_undo(
         self, batch: RunningBatch, values: Sequence[Any], order: ExecutionOrder, *, watches_syncs: bool = False

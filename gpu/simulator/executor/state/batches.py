@@ -191,8 +191,11 @@ def _is_idempotent(node: object) -> bool:
         return True
     if not isinstance(node, ir.Atomic):
         return False
-    adds_zero = node.op == "add" and all(isinstance(each, ir.Const) and each.value == 0 for each in node.arguments)
-    return adds_zero or node.op in ("cas", "exch", "and", "or", "min", "max")
+    return _adds_zero(node) or node.op in ("cas", "exch", "and", "or", "min", "max")
+
+
+def _adds_zero(node: ir.Atomic) -> bool:
+    return node.op == "add" and all(isinstance(each, ir.Const) and each.value == 0 for each in node.arguments)
 
 
 def _only_polls(loop: ir.Loop) -> bool:
@@ -318,6 +321,18 @@ def tests_values_in_loops(functions: Sequence[ir.Function]) -> bool:
         for function in functions
         for loop in _find_outermost_loops(function.body)
         for node in walk(loop)
+    )
+
+
+def takes_turns(function: ir.Function) -> bool:
+    """Return whether a function updates memory atomically, and waits in a loop that repeats the same iteration.
+
+    Threads that take several locks do so, and may wait for each other for ever.
+    """
+    nodes = list(walk(function.body))
+    loops = (node for node in nodes if isinstance(node, ir.Loop) and repeats_itself(node))
+    return any(isinstance(node, ir.Atomic) for loop in loops for node in walk(loop)) and any(
+        isinstance(node, ir.Atomic) and not _adds_zero(node) for node in nodes
     )
 
 

@@ -96,3 +96,48 @@ WAITS = {
 def test_lanes_of_clusters_and_of_grids_with_barriers_make_progress(head: str, body: str) -> None:
     source = f"{head} volatile int *flag = a; {body} }}"
     assert simulate("test.cu", "f", 4, 8, ["zeros:64"], source=source).findings == []
+
+
+LOCKS = """__device__ void take(int *lock) {{ while (atomicCAS(lock, 0, 1)) {{}} __threadfence(); }}
+__device__ void release(int *lock) {{ __threadfence(); atomicExch(lock, 0); }}
+__global__ void f(int *locks, int *data) {{
+    if ({chosen}) {{
+        int own = {number} & 1, other = 1 - own;
+        take(&locks[{first}]);
+        take(&locks[{second}]);
+        data[0] += 1;
+        release(&locks[other]);
+        release(&locks[own]);
+    }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "chosen", "number"),
+    [(4, 1, "true", "blockIdx.x"), (1, 64, "threadIdx.x % 32 == 0", "threadIdx.x / 32"), (1, 4, "true", "threadIdx.x")],
+    ids=["blocks", "warps", "lanes"],
+)
+def test_threads_that_take_two_locks_in_different_orders_may_wait_for_ever(
+    grid: int, block: int, chosen: str, number: str
+) -> None:
+    orders = {"right": ("min(own, other)", "max(own, other)"), "wrong": ("own", "other")}
+    kinds = {}
+    for name, (first, second) in orders.items():
+        source = LOCKS.format(chosen=chosen, number=number, first=first, second=second)
+        found = simulate("test.cu", "f", grid, block, ["zeros:2", "zeros:1"], source=source).findings
+        kinds[name] = [(each.kind, each.positions[0].line) for each in found]
+    assert kinds == {"right": [], "wrong": [("endless", 1)]}
+
+
+def test_readers_that_all_wait_until_they_are_the_last_may_wait_for_ever() -> None:
+    source = """__global__ void f(int *readers, int *data) {
+        atomicAdd(readers, 1);
+        __threadfence();
+        while (atomicAdd(readers, 0) != 1) {}
+        __threadfence();
+        data[0] += 1;
+        __threadfence();
+        atomicSub(readers, 1);
+    }"""
+    (finding,) = simulate("test.cu", "f", 2, 1, ["zeros:1", "zeros:1"], source=source).findings
+    assert "this loop may not end: if the threads run in turn" in finding.message
