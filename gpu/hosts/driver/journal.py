@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gpu.base.findings import Finding
 from gpu.base.schedules import ROUND_ROBIN
+from gpu.simulator.executor.state.observer import Observer
 
 Counts = Mapping[str, int | float]
 
@@ -79,6 +80,16 @@ def _ignore_launch(kernel: str, call_site: str) -> None:
     """Ignore a launch."""
 
 
+class LaunchWatcher(Protocol):
+    """Compares checked launches with other operations of the program."""
+
+    def begin_launch(self, call_site: str) -> Observer | None:
+        """Return an observer for the next launch, by the line `call_site`; None if it needs none."""
+
+    def end_launch(self, observer: Observer) -> list[Finding]:
+        """Return the findings of a launch after it has run."""
+
+
 @dataclass
 class Journal:
     """Launches of a program, with the settings of further ones.
@@ -106,6 +117,8 @@ class Journal:
         Called with the kernel's name and the call site before each launch.
     on_entry : callable
         Called after each launch was added.
+    watcher : LaunchWatcher or None
+        Watches checked launches.
     """
 
     checked: bool = False
@@ -120,6 +133,13 @@ class Journal:
     on_entry: Callable[[], None] = _ignore
     entries: list[LaunchEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    watcher: LaunchWatcher | None = None
+    changed_entries: set[int] = field(default_factory=set)
+
+    def add_finding(self, number: int, finding: Finding) -> None:
+        """Add a finding to an entry that was added before."""
+        self.entries[number] = replace(self.entries[number], findings=(*self.entries[number].findings, finding))
+        self.changed_entries.add(number)
 
 
 _current = [Journal()]
@@ -148,9 +168,14 @@ class JournalPacker:
         self._sent = (0, 0)
 
     def pack_new_entries(self, *, refused: bool = False) -> bytes:
-        """Return the entries since the last call; `refused` reports that the simulator does not support a kernel."""
+        """Return new and changed entries since the last call.
+
+        `refused` reports that the simulator does not support a kernel.
+        """
         entries, texts = self._journal.entries, self._journal.texts
-        data = pickle.dumps((entries[self._sent[0] :], texts[self._sent[1] :], refused))
+        changed = {number: entries[number] for number in self._journal.changed_entries if number < self._sent[0]}
+        self._journal.changed_entries.clear()
+        data = pickle.dumps((entries[self._sent[0] :], texts[self._sent[1] :], changed, refused))
         self._sent = len(entries), len(texts)
         return _LENGTH.pack(len(data)) + data
 
@@ -169,8 +194,10 @@ def append_received_entries(journal: Journal, received: bytes) -> tuple[int, boo
         end = offset + _LENGTH.size + size
         if end > len(received):
             break
-        entries, texts, one_refused = pickle.loads(received[offset + _LENGTH.size : end])
+        entries, texts, changed, one_refused = pickle.loads(received[offset + _LENGTH.size : end])
         journal.entries += entries
+        for number, entry in changed.items():
+            journal.entries[number] = entry
         journal.texts += texts
         refused = refused or one_refused
         offset = end

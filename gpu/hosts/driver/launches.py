@@ -25,6 +25,7 @@ from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.checkers.trials import select_trial_findings
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.state.observer import Observer
 from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS
@@ -137,6 +138,8 @@ class _Launch:
         The file of its recording.
     is_observed : bool
         Whether the memory that it wrote is known.
+    observer : Observer or None
+        The observer of the program's watcher.
     """
 
     name: str
@@ -151,6 +154,7 @@ class _Launch:
     failure: Finding | None = None
     target: Path | None = None
     is_observed: bool = False
+    observer: Observer | None = None
 
 
 class LoadedModule:
@@ -209,13 +213,15 @@ class LoadedModule:
         begun = time.perf_counter()
         is_refused = False
         try:
-            self._execute(launch, log, memories)
+            self._execute(launch, log, memories, call_site)
         except LaunchError as error:
             is_refused = not error.kind
             launch.failure = None if is_refused else build_error_finding(error)
             raise _convert_error(error) from None
         finally:
             sys.stdout.flush()
+            if launch.observer is not None and log.watcher is not None:
+                launch.findings = [*launch.findings, *log.watcher.end_launch(launch.observer)]
             if launch.is_observed:
                 mark_complete_memories()
             else:
@@ -225,11 +231,14 @@ class LoadedModule:
                 log.entries.append(self._build_entry(launch, log, call_site, milliseconds))
                 log.on_entry()
 
-    def _execute(self, launch: _Launch, log: Journal, memories: Sequence[GlobalMemory]) -> None:
+    def _execute(self, launch: _Launch, log: Journal, memories: Sequence[GlobalMemory], call_site: str) -> None:
         """Run a launch: recorded, as machine code, or in lockstep, as the journal's settings say."""
+        if log.checked and log.watcher is not None:
+            launch.observer = log.watcher.begin_launch(call_site)
+        others = () if launch.observer is None else (launch.observer,)
         if log.trace_folder is not None and log.should_record(len(log.entries) + 1, _count_threads(*launch.extents)):
             launch.target = _trace_path(log, log.trace_folder, launch.name)
-            launch.findings = self._record(launch, launch.target)
+            launch.findings = self._record(launch, launch.target, others)
             launch.is_observed = True
             return
         if log.fast and machine_code.try_launch(
@@ -246,7 +255,7 @@ class LoadedModule:
                 *launch.extents,
                 launch.values,
                 shared_bytes=launch.shared_bytes,
-                observers=(launch.counters, *checkers) if log.checked else (),
+                observers=(launch.counters, *checkers, *others) if log.checked else (),
                 schedule=log.schedule,
                 trial_observer=trial,
             )
@@ -270,7 +279,7 @@ class LoadedModule:
             launch.modeled_us if launch.failure is None else None,
         )
 
-    def _record(self, launch: _Launch, target: Path) -> list[Finding]:
+    def _record(self, launch: _Launch, target: Path, observers: Sequence[Observer]) -> list[Finding]:
         log = current_journal()
         trace = self.module.trace(
             launch.name,
@@ -279,7 +288,7 @@ class LoadedModule:
             shared_bytes=launch.shared_bytes,
             max_lane_events=log.max_lane_events or MAXIMUM_LANE_EVENTS,
             schedule=log.schedule,
-            observers=(launch.counters,),
+            observers=(launch.counters, *observers),
             cluster=launch.cluster,
         )
         try:

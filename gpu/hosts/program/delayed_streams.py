@@ -96,14 +96,18 @@ class DelayedStreams:
             synchronized = (stream,) if stream in self._non_blocking else (stream, _DEFAULT)
             before |= {self._last[other] for other in synchronized if other in self._last}
         self._count += 1
-        self._last[stream] = self._count
+        number = self._count
+        self._last[stream] = number
         if stream == self._find_withheld_stream():
             run = _do_nothing
+        self._run_or_delay(number, stream, run, before)
+        return number
+
+    def _run_or_delay(self, number: int, stream: int, run: Callable[[], object], before: set[int]) -> None:
         if self._is_late(stream) or before & self._pending.keys():
-            self._pending[self._count] = _DelayedOperation(stream, run, frozenset(before))
+            self._pending[number] = _DelayedOperation(stream, run, frozenset(before))
         else:
             run()
-        return self._count
 
     def _is_late(self, stream: int) -> bool:
         if self.order not in ("late-first", "late-others") or stream == _DEFAULT:

@@ -16,6 +16,9 @@ from gpu.hosts.program.mapped_memory import access_host
 Operation = Callable[[], object]
 """Operation of a node."""
 
+GraphStep = tuple[Operation, int, frozenset[int]]
+"""An operation of a graph, the number of its node and those of the node's predecessors."""
+
 LEGACY_STREAMS = (0, 1)
 """Handles of the legacy default stream, which synchronizes with all blocking streams."""
 _DEFAULT_STREAMS = (*LEGACY_STREAMS, 2)
@@ -38,6 +41,8 @@ _NODE_TYPES = {
 }
 """Number of the cudaGraphNodeType of a routine."""
 _COPY = 1
+_DEFAULTS = 0
+"""The number of a node that assigns the default values of a graph's conditions, before all others."""
 _SYNCHRONIZING_ROUTINES = ("synchronize", "reset")
 LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
 """Routines that use the legacy stream if called without a stream."""
@@ -557,10 +562,12 @@ class ProgramGraphs:
         for node, other in zip(_sort_nodes(nodes), _sort_nodes(new), strict=True):
             node.operation, node.bodies, node.repeats = other.operation, _copy_bodies(other), other.repeats
 
-    def iterate_operations(self, executable: int) -> Iterator[Operation]:
+    def iterate_operations(self, executable: int) -> Iterator[GraphStep]:
         """Yield an executable graph's operations in order; the caller executes each before the next."""
-        yield from self._defaults.get(executable, ())
-        yield from _iterate_operations(_lookup(self._executables, executable))
+        for operation in self._defaults.get(executable, ()):
+            yield operation, _DEFAULTS, frozenset()
+        for operation, node, predecessors in _iterate_operations(_lookup(self._executables, executable)):
+            yield operation, node, predecessors | {_DEFAULTS}
 
 
 _NOTHING = ctypes.c_char_p(b"nothing")
@@ -592,15 +599,21 @@ def _select_body(kind: int, value: int, size: int) -> int:
     return body if body < size else -1
 
 
-def _iterate_operations(nodes: Nodes) -> Iterator[Operation]:
-    """Yield the operations of nodes and of their graphs in order; the caller executes each before the next."""
+def _iterate_operations(nodes: Nodes) -> Iterator[GraphStep]:
+    """Yield the operations of nodes and of their graphs in order; the caller executes each before the next.
+
+    The operations of a node's graphs count as those of the node, one after the other.
+    """
+    names = {id(node): name for name, node in nodes.items()}
     for node in _sort_nodes(nodes):
+        name, predecessors = names[id(node)], frozenset(node.predecessors)
         if not node.bodies:
-            yield node.operation
+            yield node.operation, name, predecessors
             continue
         body = node.operation()
         while body >= 0:
-            yield from _iterate_operations(node.bodies[body])
+            for operation, _, _ in _iterate_operations(node.bodies[body]):
+                yield operation, name, predecessors
             body = node.operation() if node.repeats else -1
 
 

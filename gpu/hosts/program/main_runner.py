@@ -11,8 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpu.base.errors import InputError
+from gpu.hosts.driver.journal import current_journal
+from gpu.hosts.program.overlaps import OverlapChecker
 from gpu.hosts.program.program_units import ProgramUnit
 from gpu.hosts.program.runtime import ENTRY_TYPE, Runtime
+from gpu.hosts.program.stream_order import OrderedStreams
 
 NO_MAIN = "The program has no function main."
 
@@ -34,7 +37,12 @@ def run_main(
     shared_object: Path, units: Sequence[ProgramUnit], command_line: Sequence[str], on_launch: Callable[[bool], None]
 ) -> int:
     """Run a program as `call_main` does, with a new runtime for its files, by number."""
-    return call_main(shared_object, Runtime(units, on_launch), command_line)
+    journal = current_journal()
+    if not journal.checked:
+        return call_main(shared_object, Runtime(units, on_launch), command_line)
+    streams = OrderedStreams()
+    journal.watcher = overlaps = OverlapChecker(streams, journal)
+    return call_main(shared_object, Runtime(units, on_launch, streams, overlaps), command_line)
 
 
 def call_main(shared_object: Path, runtime: Runtime, command_line: Sequence[str]) -> int:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -37,12 +37,14 @@ from gpu.hosts.driver.memory import (
 from gpu.hosts.program import errors
 from gpu.hosts.program.delayed_streams import ASYNCHRONOUS_ROUTINES, UNORDERED_ROUTINES, DelayedStreams
 from gpu.hosts.program.errors import RefusedRoutineError
-from gpu.hosts.program.graphs import LEGACY_ROUTINES, NON_BLOCKING, Operation, ProgramGraphs
+from gpu.hosts.program.graphs import LEGACY_ROUTINES, NON_BLOCKING, GraphStep, Operation, ProgramGraphs
 from gpu.hosts.program.mapped_memory import MappedMemories, access_host, host_view
 from gpu.hosts.program.modules import ProgramModules
 from gpu.hosts.program.names import kernel_name
+from gpu.hosts.program.overlaps import OverlapChecker
 from gpu.hosts.program.program_units import ProgramUnit, link_units
 from gpu.hosts.program.textures import ProgramTextures
+from gpu.simulator.checkers.races.footprints import Span
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.pointers import to_pointer
@@ -93,11 +95,14 @@ class Runtime:
         Called after each launch, with whether the simulator has refused a kernel.
     delayed : DelayedStreams or None
         Streams whose operations run as late as the program allows; None if they run at once.
+    overlaps : OverlapChecker or None
+        Compares operations that may run at the same time; its streams are `delayed`.
     """
 
     units: Sequence[ProgramUnit]
     on_launch: Callable[[bool], None] = lambda refused: None
     delayed: DelayedStreams | None = None
+    overlaps: OverlapChecker | None = None
     reported_errors: list[str] = field(default_factory=list)
     _modules: dict[int, LoadedModule] = field(default_factory=dict)
     _linked: dict[int, LoadedModule | None] = field(default_factory=dict)
@@ -131,7 +136,12 @@ class Runtime:
             if self._sticky_error and routine not in _ALLOWED_AFTER_ERROR:
                 raise RefusedRoutineError(self._sticky_error)
             self._graphs.check_routine(routine)
-            result: int | None = self.find_implementation(routine)(*arguments[:count])
+            implementation = self.find_implementation(routine)
+            if self.overlaps is not None and routine in LEGACY_ROUTINES:
+                self.overlaps.streams.submit(0, partial(implementation, *arguments[:count]))
+                self.overlaps.streams.finish_stream(0)
+                return 0
+            result: int | None = implementation(*arguments[:count])
             return result or 0
         except RefusedRoutineError as refused:
             code = refused.code
@@ -326,11 +336,14 @@ class Runtime:
         if not size:
             return
         data = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpy")
+        self._note_span(data, "cudaMemcpy")
         if _is_device_address(source) and _is_device_address(target):
-            self._view_side(target, size, kind, _TO_DEVICE, "cudaMemcpy")
+            destination = self._view_side(target, size, kind, _TO_DEVICE, "cudaMemcpy")
+            self._note_span(destination, "cudaMemcpy", writes=True)
             copy_device_bytes(target, source, size, "cudaMemcpy")
             return
         destination = self._view_side(target, size, kind, _TO_DEVICE, "cudaMemcpy", written=True)
+        self._note_span(destination, "cudaMemcpy", writes=True)
         ctypes.memmove(destination.ctypes.data, data.ctypes.data, size)
 
     def do_memcpy_2d(
@@ -362,10 +375,18 @@ class Runtime:
         for row in range(height):
             self.do_memcpy(target + row * target_pitch, source + row * source_pitch, width, kind)
 
+    def _note_span(self, data: Array, routine: str, *, writes: bool = False) -> None:
+        """Compare bytes that a copy or fill reads or writes with operations that may run at the same time."""
+        span = Span(data.ctypes.data, data.size, writes, routine, data)
+        if self.overlaps is not None and data.size and self.overlaps.add_span(span):
+            self.on_launch(bool(self.reported_errors))
+
     def do_memset(self, target: int, value: int, size: int) -> None:
         _check_extents(size)
         if size:
-            writable_bytes_at(target, size, "cudaMemset")[:] = value & 0xFF
+            filled = writable_bytes_at(target, size, "cudaMemset")
+            self._note_span(filled, "cudaMemset", writes=True)
+            filled[:] = value & 0xFF
 
     def do_memset_elements(self, target: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
         """Fill rows on the device, as a node of `cudaGraphAddMemsetNode` does.
@@ -393,7 +414,9 @@ class Runtime:
         _check_extents(width, height)
         row = np.frombuffer((value & 0xFFFF_FFFF).to_bytes(4, "little")[:size] * width, np.uint8)
         for start in range(target, target + max(pitch, row.size) * height, max(pitch, row.size) or 1):
-            writable_bytes_at(start, row.size, "cudaGraphAddMemsetNode")[:] = row
+            filled = writable_bytes_at(start, row.size, "cudaGraphAddMemsetNode")
+            self._note_span(filled, "a memset node", writes=True)
+            filled[:] = row
 
     def do_memset_2d(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
         """Execute `cudaMemset2D`.
@@ -508,7 +531,10 @@ class Runtime:
         if kind not in (1, 3, _DEFAULT):
             raise RefusedRoutineError(errors.INVALID_COPY_DIRECTION)
         if size:
-            data[:] = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpyToSymbol")
+            read = self._view_side(source, size, kind, _FROM_DEVICE, "cudaMemcpyToSymbol")
+            self._note_span(read, "cudaMemcpyToSymbol")
+            self._note_span(data, "cudaMemcpyToSymbol", writes=True)
+            data[:] = read
 
     def do_from_symbol(self, target: int, address: int, size: int, offset: int, kind: int) -> None:
         """Execute `cudaMemcpyFromSymbol`.
@@ -529,7 +555,10 @@ class Runtime:
         if kind not in (2, 3, _DEFAULT):
             raise RefusedRoutineError(errors.INVALID_COPY_DIRECTION)
         if size:
-            self._view_side(target, size, kind, (3,), "cudaMemcpyFromSymbol", written=True)[:] = data
+            written = self._view_side(target, size, kind, (3,), "cudaMemcpyFromSymbol", written=True)
+            self._note_span(data, "cudaMemcpyFromSymbol")
+            self._note_span(written, "cudaMemcpyFromSymbol", writes=True)
+            written[:] = data
 
     def do_symbol_address(self, target: int, address: int) -> None:
         _write(target, address_of(self._variable_memory(address)))
@@ -653,10 +682,17 @@ class Runtime:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(data)
 
     def do_graph_launch(self, executable: int) -> None:
-        for execute in self._graphs.iterate_operations(executable):
+        def iterate_steps() -> Iterator[GraphStep]:
+            for step in self._graphs.iterate_operations(executable):
+                yield step
+                if self._sticky_error:
+                    break
+
+        if self.overlaps is not None:
+            self.overlaps.streams.run_graph(iterate_steps())
+            return
+        for execute, _, _ in iterate_steps():
             execute()
-            if self._sticky_error:
-                break
 
     def do_stream_create(self, target: int, flags: int) -> None:
         stream = next(self._handles)

@@ -1,0 +1,120 @@
+"""Races between operations of a program that no stream, event or dependency orders: launches, copies and fills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from gpu.base.findings import Finding
+from gpu.hosts.driver.journal import Journal
+from gpu.hosts.program.stream_order import OperationTime, OrderedStreams
+from gpu.simulator.checkers.races.footprints import (
+    LaunchFootprint,
+    OverlapSide,
+    Span,
+    build_overlap_finding,
+    describe_span,
+    find_span_races,
+)
+from gpu.simulator.executor.state.observer import Observer
+
+_MAX_BYTES, _MAX_OPERATIONS = 1 << 28, 128
+"""The most bytes of footprints that are kept, and the most operations: the oldest ones are dropped."""
+
+
+@dataclass
+class _PastOperation:
+    """An operation that has run: a launch with its number in the journal, or copies and fills."""
+
+    time: OperationTime
+    launch: LaunchFootprint | None = None
+    entry: int = 0
+    spans: list[Span] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        return self.launch.size if self.launch is not None else 0
+
+
+class OverlapChecker:
+    """Compares each operation with earlier ones that may run at the same time.
+
+    Parameters
+    ----------
+    streams : OrderedStreams
+        The order of operations.
+    journal : Journal
+        The launches; those with races get findings.
+    """
+
+    def __init__(self, streams: OrderedStreams, journal: Journal) -> None:
+        self.streams = streams
+        self._journal = journal
+        self._past: list[_PastOperation] = []
+        self._reported: set[tuple[str, str]] = set()
+
+    def begin_launch(self, call_site: str) -> Observer | None:
+        """Return an observer for a launch; None if no other operation can run at the same time."""
+        can_overlap = self.streams.may_overlap and self.streams.current is not None
+        return LaunchFootprint(call_site) if can_overlap else None
+
+    def end_launch(self, observer: Observer) -> list[Finding]:
+        """Return the findings of an observed launch, which is the next one of the journal."""
+        time = self.streams.current
+        assert isinstance(observer, LaunchFootprint)
+        if time is None:
+            return []
+        observer.finish()
+        findings: list[Finding] = []
+        for past in self._find_concurrent(time):
+            races = list(observer.find_races(past.launch)) if past.launch is not None else []
+            for span in past.spans:
+                races += [(describe_span(span), side, place) for side, place in observer.find_races_with_span(span)]
+            findings += self._build_new_findings(races, past.time, time)
+        self._add(_PastOperation(time, observer, len(self._journal.entries)))
+        return findings
+
+    def add_span(self, span: Span) -> bool:
+        """Compare a part of the current operation, a copy or fill, with earlier ones.
+
+        Return whether there are findings. They belong to the launch that races, or to the program's last launch.
+        """
+        time = self.streams.current
+        if time is None or not self.streams.may_overlap:
+            return False
+        found = False
+        for past in self._find_concurrent(time):
+            races = list(find_span_races(past.spans, [span]))
+            entry = len(self._journal.entries) - 1
+            if past.launch is not None:
+                entry = past.entry
+                races += [(side, describe_span(span), place) for side, place in past.launch.find_races_with_span(span)]
+            for finding in self._build_new_findings(races, past.time, time):
+                if entry >= 0:
+                    self._journal.add_finding(entry, finding)
+                    found = True
+        if self._past and self._past[-1].time == time and self._past[-1].launch is None:
+            self._past[-1].spans.append(span)
+        else:
+            self._add(_PastOperation(time, spans=[span]))
+        return found
+
+    def _find_concurrent(self, time: OperationTime) -> Iterator[_PastOperation]:
+        self._past = [past for past in self._past if not self.streams.has_ended(past.time)]
+        for past in self._past:
+            if past.time != time and not time.follows(past.time):
+                yield past
+
+    def _add(self, operation: _PastOperation) -> None:
+        self._past.append(operation)
+        while len(self._past) > _MAX_OPERATIONS or sum(past.size for past in self._past) > _MAX_BYTES:
+            del self._past[0]
+
+    def _build_new_findings(
+        self, races: Iterable[tuple[OverlapSide, OverlapSide, str]], first: OperationTime, second: OperationTime
+    ) -> Iterator[Finding]:
+        """Yield the findings of races between two operations, once for each pair of lines and operations."""
+        for one, other, element in races:
+            if (one.key, other.key) not in self._reported:
+                self._reported.add((one.key, other.key))
+                yield build_overlap_finding(one, other, element, in_graph=first.number == second.number)

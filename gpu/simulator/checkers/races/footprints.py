@@ -1,0 +1,285 @@
+"""Footprints of operations that may run at the same time: what launches, copies and fills read and write.
+
+The order of whole operations is known only to the program that runs them. It compares those that nothing orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.base.findings import Finding
+from gpu.simulator.checkers.races.shadow import Shadow
+from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
+from gpu.simulator.executor.state.observer import Access, Observer
+from gpu.simulator.ir.value_uses import ValueUse
+
+Array = npt.NDArray[Any]
+
+_CONFLICTS = {
+    "read": ("write", "strong write", "atomic"),
+    "strong read": ("write",),
+    "write": ("read", "strong read", "write", "strong write", "atomic"),
+    "strong write": ("read", "write"),
+    "atomic": ("read", "write"),
+}
+"""For each kind of access, those with which it conflicts: one of the two writes, and they are not both strong."""
+_FLAG = "flag"
+"""Strong reads and atomic operations whose values decide whether a loop ends."""
+_THREAD_BITS = 32
+
+
+@dataclass(frozen=True)
+class OverlapSide:
+    """One of two operations that race: its access, None for a copy or fill, and its description.
+
+    `key` is equal for the same line of a kernel that the same line of the program launches.
+    """
+
+    site: AccessSite | None
+    thread: str
+    text: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """Consecutive bytes that a copy or fill reads or writes.
+
+    Parameters
+    ----------
+    address : int
+        The address of the first byte in this process.
+    size : int
+        Bytes.
+    writes : bool
+    routine : str
+        Its function in messages, such as "cudaMemset".
+    data : array
+        The bytes; this reference keeps their addresses from being reused.
+    """
+
+    address: int
+    size: int
+    writes: bool
+    routine: str
+    data: Array
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The accesses of one kind to an array: the numbers of the accessed cells, ascending, and a record for each."""
+
+    cell_size: int
+    numbers: Array
+    records: Array
+
+    def split(self, size: int) -> _Cells:
+        """Return the same accesses with smaller cells."""
+        count = self.cell_size // size
+        if count == 1:
+            return self
+        numbers = (self.numbers[:, None] * count + np.arange(count)).ravel()
+        return _Cells(size, numbers, np.repeat(self.records, count))
+
+
+@dataclass
+class _TouchedArray:
+    memory: FlatMemory
+    data: Array
+    kinds: dict[str, _Cells] = field(default_factory=dict)
+
+
+class LaunchFootprint(Observer):
+    """Observer of a launch: for each array in global and constant memory, the cells that it reads and writes.
+
+    Of the accesses of one kind to a cell, the last one is kept.
+
+    Parameters
+    ----------
+    call_site : str
+        The line that launches it: "program.cu:12".
+    """
+
+    def __init__(self, call_site: str) -> None:
+        self._call_site = call_site
+        self._kernel = ""
+        self._sites: list[tuple[AccessSite, int, BlockBatch]] = []
+        self._events: dict[tuple[int, int, int], int] = {}
+        self._shadows: dict[tuple[int, int], tuple[FlatMemory, Shadow]] = {}
+        self._arrays: dict[tuple[int, int], _TouchedArray] = {}
+        self._first_batch: BlockBatch | None = None
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        self._kernel = self._kernel or kernel
+        self._first_batch = None
+
+    def batch_begins(self, batch: BlockBatch) -> None:
+        self._first_batch = self._first_batch or batch
+
+    def launch_resumes(self, batch: BlockBatch) -> None:
+        self._first_batch = batch
+
+    def access(self, batch: BlockBatch, access: Access) -> None:
+        memory, site = access.memory, access.site
+        if memory.space not in ("global", "constant") or not isinstance(memory, FlatMemory):
+            return
+        _, shadow = self._shadows.setdefault(
+            (memory.data.ctypes.data, memory.data.size), (memory, Shadow(memory, 1, access.size))
+        )
+        lanes, cells = shadow.cells(batch.geometry, access)
+        threads = batch.first * batch.geometry.lanes_per_block + lanes
+        records = (threads + 1 << _THREAD_BITS) + self._register(site, access.size)
+        kind = site.action if site.action == "atomic" or not site.is_strong else f"strong {site.action}"
+        shadow.get_or_create(kind)[cells] = records
+        if site.is_strong and site.action != "write" and access.used and site.use >= ValueUse.WAIT:
+            shadow.get_or_create(_FLAG)[cells] = records
+
+    def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
+        if begins:
+            self.access(batch, access)
+
+    def async_read_ends(self, batch: BlockBatch, access: Access) -> None:
+        self.access(batch, access)
+
+    def _register(self, site: AccessSite, size: int) -> int:
+        batch = self._first_batch
+        assert batch is not None
+        key = id(site), size, id(batch)
+        if key not in self._events:
+            self._events[key] = len(self._sites)
+            self._sites.append((site, size, batch))
+        return self._events[key]
+
+    def finish(self) -> None:
+        """Keep only the cells that were accessed."""
+        for key, (memory, shadow) in self._shadows.items():
+            touched = self._arrays[key] = _TouchedArray(memory, memory.data)
+            for kind, records in shadow.slots():
+                numbers = np.flatnonzero(records)
+                if numbers.size:
+                    touched.kinds[kind] = _Cells(shadow.cell_size, numbers, records[numbers])
+        self._shadows.clear()
+
+    @property
+    def size(self) -> int:
+        """Bytes that the footprint takes."""
+        kinds = (cells for touched in self._arrays.values() for cells in touched.kinds.values())
+        return sum(cells.numbers.nbytes + cells.records.nbytes for cells in kinds)
+
+    def find_races(self, earlier: LaunchFootprint) -> Iterator[tuple[OverlapSide, OverlapSide, str]]:
+        """Yield races with another launch, earlier in the program: both sides, and the element.
+
+        Launches of which one waits for a flag that the other one sets may order their accesses in this way. They are
+        not compared.
+        """
+        shared = [(touched, earlier._arrays[key]) for key, touched in self._arrays.items() if key in earlier._arrays]
+        if any(_waits_for_flag(*pair) or _waits_for_flag(*pair[::-1]) for pair in shared):
+            return
+        for mine, theirs in shared:
+            for kind, cells in mine.kinds.items():
+                for other in _CONFLICTS.get(kind, ()):
+                    if other not in theirs.kinds:
+                        continue
+                    their_cells = theirs.kinds[other]
+                    size = min(cells.cell_size, their_cells.cell_size)
+                    now, before = cells.split(size), their_cells.split(size)
+                    _, here, there = np.intersect1d(
+                        now.numbers, before.numbers, assume_unique=True, return_indices=True
+                    )
+                    if here.size:
+                        first, second = int(before.records[there[0]]), int(now.records[here[0]])
+                        element = self._describe_element(mine.memory, second, int(now.numbers[here[0]]) * size)
+                        yield earlier._describe(first), self._describe(second), element
+
+    def find_races_with_span(self, span: Span) -> Iterator[tuple[OverlapSide, str]]:
+        """Yield races with a copy or fill: this side, and the element."""
+        for (address, _), touched in self._arrays.items():
+            for kind, cells in touched.kinds.items():
+                if kind not in _CONFLICTS or (kind.endswith("read") and not span.writes):
+                    continue
+                first = (span.address - address) // cells.cell_size
+                last = (span.address + span.size - 1 - address) // cells.cell_size
+                index = int(np.searchsorted(cells.numbers, first))
+                if index < cells.numbers.size and cells.numbers[index] <= last:
+                    record, offset = int(cells.records[index]), int(cells.numbers[index]) * cells.cell_size
+                    yield self._describe(record), self._describe_element(touched.memory, record, offset)
+
+    def _describe(self, record: int) -> OverlapSide:
+        thread, event = (record >> _THREAD_BITS) - 1, record & ((1 << _THREAD_BITS) - 1)
+        site, _, batch = self._sites[event]
+        name = batch.describe(thread - batch.first * batch.geometry.lanes_per_block)
+        place = f"{PurePath(site.position.file).name}:{site.position.line}"
+        text = (
+            f"{site.action.capitalize()} access at {place} by {name} of {self._kernel}, launched at {self._call_site},"
+        )
+        return OverlapSide(site, name, text, f"{place} {self._call_site}")
+
+    def _describe_element(self, memory: FlatMemory, record: int, offset: int) -> str:
+        _, size, _ = self._sites[record & ((1 << _THREAD_BITS) - 1)]
+        return f"{memory.describe_location(offset // size, size)} ({memory.space} memory)"
+
+
+def find_span_races(earlier: Sequence[Span], now: Sequence[Span]) -> Iterator[tuple[OverlapSide, OverlapSide, str]]:
+    """Yield races between copies and fills: both sides, and the place."""
+    for first in earlier:
+        for second in now:
+            begin = max(first.address, second.address)
+            if (first.writes or second.writes) and begin < min(
+                first.address + first.size, second.address + second.size
+            ):
+                yield describe_span(first), describe_span(second), f"byte {begin - first.address} of its range"
+
+
+def describe_span(span: Span) -> OverlapSide:
+    """Return the side of a race that is a copy or fill."""
+    text = f"{'write' if span.writes else 'read'} by {span.routine}"
+    return OverlapSide(None, "", text, f"{text} {span.address}")
+
+
+def build_overlap_finding(first: OverlapSide, second: OverlapSide, element: str, *, in_graph: bool) -> Finding:
+    """Return the finding of two operations that may run at the same time.
+
+    Parameters
+    ----------
+    first, second : OverlapSide
+        The operation that was issued first, and the other one.
+    element : str
+        The place in memory.
+    in_graph : bool
+        Whether both are nodes of one graph.
+    """
+    where = "in two nodes of a graph" if in_graph else "in two streams"
+    reason = (
+        "No dependency orders the two nodes: add one, directly or through other nodes"
+        if in_graph
+        else "Nothing orders the two operations: record an event after the first one and let the other stream wait for "
+        "it with cudaStreamWaitEvent(), use one stream, or synchronize before the second one"
+    )
+    ends = [end for end in (first, second) if end.site is not None]
+    return Finding(
+        "race",
+        f"Race reported between {first.text} and {second.text} on {element}, {where} that may run at the same time. "
+        f"{reason}.",
+        tuple(end.site.position for end in ends if end.site is not None),
+        tuple(end.thread for end in ends),
+    )
+
+
+def _waits_for_flag(reader: _TouchedArray, writer: _TouchedArray) -> bool:
+    """Return whether a launch waits for a value that another one sets by strong accesses."""
+    if _FLAG not in reader.kinds:
+        return False
+    flags = reader.kinds[_FLAG]
+    for kind in ("strong write", "atomic"):
+        if kind in writer.kinds:
+            size = min(flags.cell_size, writer.kinds[kind].cell_size)
+            if np.intersect1d(flags.split(size).numbers, writer.kinds[kind].split(size).numbers).size:
+                return True
+    return False
