@@ -77,6 +77,8 @@ class Texture:
 
 
 class _TextureMemory(FlatMemory):
+    is_texture = True
+
     def __init__(self, name: str, texture: Texture) -> None:
         super().__init__(name, "global", texture.data)
         self.texture = texture

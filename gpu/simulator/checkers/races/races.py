@@ -309,13 +309,15 @@ class RaceChecker(Checker):
     def _check_read_only(self, checked: _CheckedAccess) -> None:
         """Report loads through the read-only cache of data that the launch writes."""
         site, shadow, cells = checked.access.site, checked.shadow, checked.cells
-        for indices, threads, events in read_only.find_conflicts(site, shadow, cells):
+        assert isinstance(checked.access.memory, FlatMemory)
+        is_load = site.read_only or checked.access.memory.is_texture
+        for indices, threads, events in read_only.find_conflicts(site, shadow, cells, is_load=is_load):
             earlier = self._sites.sites[int(self._site_of_event[events[0]])]
             ends = (
                 (site, self._describe_thread(checked, int(self._threads[checked.lanes[indices[0]]]))),
                 (earlier, self._describe_thread(checked, int(threads[0]))),
             )
-            (load, reader), (write, writer) = ends if site.read_only else ends[::-1]
+            (load, reader), (write, writer) = ends if is_load else ends[::-1]
             lines = (_line_key(load.position), _line_key(write.position))
             if lines in self._read_only_findings:
                 finding = self._read_only_findings[lines]
@@ -325,7 +327,7 @@ class RaceChecker(Checker):
             self._read_only_findings[lines] = read_only.build_finding(
                 (load, write), (reader, writer), place, indices.size
             )
-        if site.read_only:
+        if is_load:
             read_only.record_loads(shadow, cells, checked.high + checked.event)
 
     def _describe_thread(self, checked: _CheckedAccess, thread: int) -> str:

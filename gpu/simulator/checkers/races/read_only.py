@@ -1,4 +1,4 @@
-"""Loads through the read-only cache, `__ldg()` and `ld.global.nc`, of data that the same launch writes.
+"""Loads through the read-only cache, by `__ldg()`, `ld.global.nc` or a texture, of data that the same launch writes.
 
 CUDA requires that the data is read-only while the kernel runs. No barrier or fence makes the load right: the cache may
 hold the value from before the write.
@@ -27,7 +27,9 @@ _EARLIER_WRITES = "earlier write"
 _WRITES = ("writer", "atomic high", "narrow atomic high", _EARLIER_WRITES)
 
 
-def find_conflicts(site: AccessSite, shadow: Shadow, cells: Array) -> Iterator[tuple[Array, Array, Array]]:
+def find_conflicts(
+    site: AccessSite, shadow: Shadow, cells: Array, *, is_load: bool
+) -> Iterator[tuple[Array, Array, Array]]:
     """Yield what contradicts that the data of loads is read-only: loads of written data, or writes of loaded data.
 
     Parameters
@@ -38,13 +40,15 @@ def find_conflicts(site: AccessSite, shadow: Shadow, cells: Array) -> Iterator[t
         The shadow memory of the accessed array.
     cells : array of int
         The cells of each element of the access.
+    is_load : bool
+        Whether it is a load through the read-only cache.
 
     Yields
     ------
     indices, threads, events : array of int
         Indices of `cells`, and the thread and event of the earlier access to each.
     """
-    slots = _WRITES if site.read_only else (_LOADS,) if site.action != "read" else ()
+    slots = _WRITES if is_load else (_LOADS,) if site.action != "read" else ()
     for slot in slots:
         if shadow.get(slot) is not None:
             records = shadow.get_or_create(slot).take(cells)
@@ -89,7 +93,7 @@ def build_finding(lines: tuple[AccessSite, AccessSite], names: tuple[str, str], 
         "read-only-load",
         f"Read through the read-only cache at {load_line} by {names[0]} of {place}, which the same launch "
         f"writes at {write_line} by {names[1]}. The read may return the value from before the launch: use "
-        "an ordinary load instead of __ldg() or ld.global.nc",
+        "an ordinary load instead of __ldg(), ld.global.nc or a texture",
         (load, write),
         names,
         count,

@@ -157,6 +157,9 @@ class FlatMemory:
     `element_bytes` is the size of an element as declared in the source, or 0 if it is unknown.
     """
 
+    is_texture = False
+    """Whether loads read it through the texture cache."""
+
     def __init__(self, name: str, space: str, data: Array, *, writable: bool = True, element_bytes: int = 0) -> None:
         self.name = name
         self.element_bytes = element_bytes

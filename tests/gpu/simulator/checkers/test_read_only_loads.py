@@ -7,6 +7,7 @@ import pytest
 
 from gpu.base.findings import Finding
 from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.executor.textures import Texture
 from tests.gpu.simulator.watched_launch import finding_lines, launch_watched
 
 HEAD = """#include <cooperative_groups.h>
@@ -41,6 +42,19 @@ WRITTEN = {
     "grid barrier": "a[i] = 1; cooperative_groups::this_grid().sync();\nout[i] = __ldg(&a[65 - i]);",
     "grid barrier after the load": "int x = __ldg(&a[i]); cooperative_groups::this_grid().sync();\na[65 - i] = x;",
 }
+
+
+@pytest.mark.parametrize(("write", "is_wrong"), [("a[t] = t;", True), ("", False)])
+def test_data_that_a_texture_reads_and_the_launch_writes(write: str, *, is_wrong: bool) -> None:
+    source = f"""__global__ void f(cudaTextureObject_t texture, float *a, float *out) {{
+    int t = threadIdx.x;
+    {write}
+    __syncthreads();
+    out[t] = tex1Dfetch<float>(texture, 31 - t); }}"""
+    checker, (a, out) = RaceChecker(), (np.zeros(32, np.float32) for _ in range(2))
+    launch_watched(checker, source, Texture(a.view(np.uint8), (32,), 4), a, out, block=32)
+    assert [finding.kind for finding in checker.findings] == ["read-only-load"] * is_wrong
+    assert finding_lines(checker.findings) == [(3, 5)] * is_wrong
 
 
 @pytest.mark.parametrize("name", WRITTEN)
