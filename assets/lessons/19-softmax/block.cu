@@ -1,4 +1,4 @@
-// One block per row of 32: the row's maximum, the sum of the powers, and the quotients.
+// One block per row of up to 32: the row's maximum, the sum of the powers, and the quotients.
 __global__ void softmax(const float *x, float *y, int n) {
     __shared__ float s[32];
     int t = threadIdx.x;

@@ -1,4 +1,4 @@
-// One warp per row of 32: warp shuffles combine values of lanes, and all lanes get the result.
+// One warp per row of up to 32: warp shuffles combine values of lanes, and all lanes get the result.
 __global__ void softmax(const float *x, float *y, int n) {
     int t = threadIdx.x;
     float value = t < n ? x[blockIdx.x * n + t] : -INFINITY;
