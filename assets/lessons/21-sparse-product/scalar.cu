@@ -1,4 +1,4 @@
-// CSR, one thread per row: entry k is in column columns[k]; row r has entries offsets[r] to offsets[r + 1].
+// CSR, one thread per row: entry k is in column columns[k]; row r begins at offsets[r].
 __global__ void multiply(const int *offsets, const int *columns, const int *entries, const int *x, int *y, int n) {
     int row = blockIdx.x * 32 + threadIdx.x;
     if (row < n) {
