@@ -84,6 +84,7 @@ class LimitsTable(QTableWidget):
                 if item.text() in _TERMS:
                     add_definition(item, _TERMS[item.text()])
         self._models: Mapping[int, ModeledTime | Failure] = {}
+        self._bounds: Mapping[int, str] = {}
         self._titles: Sequence[str] = ()
         self.itemSelectionChanged.connect(lambda: self.row_selected.emit(self.currentRow()))
 
@@ -95,9 +96,16 @@ class LimitsTable(QTableWidget):
         self.blockSignals(False)
         self.show_times({})
 
-    def show_times(self, models: Mapping[int, ModeledTime | Failure]) -> None:
-        """Fill rows with results, by row number."""
-        self._models = models
+    def show_times(self, models: Mapping[int, ModeledTime | Failure], bounds: Mapping[int, str] | None = None) -> None:
+        """Fill rows with results, by row number.
+
+        Parameters
+        ----------
+        models : mapping
+        bounds : mapping or None
+            Clauses with a bound of the time, by row number, for rows without a result.
+        """
+        self._models, self._bounds = models, bounds or {}
         self.clearSpans()
         self._hide_empty_limits()
         self._resize_rows()
@@ -131,13 +139,19 @@ class LimitsTable(QTableWidget):
         # A reason wraps in the visible columns: beyond them, its end would be off the screen.
         visible = max(sum(end <= view.width() for end in ends[1:]), 1)
         for line, title in enumerate(self._titles):
-            model = self._models.get(line)
             needed = self._text_height(title, self.columnWidth(0))
-            if isinstance(model, Failure):
-                needed = max(needed, self._text_height(model.message, ends[visible] - ends[0]))
+            if text := self._find_text(line):
+                needed = max(needed, self._text_height(text, ends[visible] - ends[0]))
                 if visible > 1:
                     self.setSpan(line, 2, 1, visible)
             self.setRowHeight(line, max(heights.defaultSectionSize(), needed))
+
+    def _find_text(self, line: int) -> str:
+        """Return the text of a row without figures: why it has none, or a bound of its time; else ""."""
+        model = self._models.get(line)
+        if isinstance(model, Failure):
+            return model.message
+        return self._bounds.get(line, "") if model is None else ""
 
     def _text_height(self, text: str, width: int) -> int:
         """Return the height of a row for a text that wraps in a cell of a width."""
@@ -169,25 +183,25 @@ class LimitsTable(QTableWidget):
     def restyle(self) -> None:
         """Apply the theme's colors and the text size."""
         self._resize_columns()
-        self.show_times(self._models)
+        self.show_times(self._models, self._bounds)
 
     def _fill_row(self, line: int, title: str, model: ModeledTime | Failure | None, *, best: bool) -> None:
         cells = ["" for _ in range(1 + len(LIMITS))]
-        tip, bound, shares = "", "", [0.0] * len(cells)
+        tip, bound, shares, reason = "", "", [0.0] * len(cells), self._find_text(line)
         if isinstance(model, ModeledTime):
             amounts = [model.limits[name] for name in LIMITS]
             cells = [format_figure(model.time_us), *(_format_microseconds(amount) for amount in amounts)]
             shares = [0.0, *(amount / model.time_us if model.time_us else 0.0 for amount in amounts)]
             tip, bound = model.reason[:1].upper() + model.reason[1:], model.bound_by
-        elif model is not None:
-            tip, cells[0], cells[1] = model.message, "–", model.message
+        elif reason:
+            tip, cells[0], cells[1] = reason, "–" if model is not None else "", reason
         strong = {0: best} | {1 + index: name == bound for index, name in enumerate(LIMITS)}
         name = QTableWidgetItem(title)
         name.setToolTip(wrap_tip(f"{title}: {tip}") if tip else title)
         self.setItem(line, 0, name)
         for index, text in enumerate(cells):
             item = QTableWidgetItem(text)
-            is_reason = isinstance(model, Failure) and index == 1
+            is_reason = index == 1 and bool(reason)
             side = Qt.AlignmentFlag.AlignLeft if is_reason else Qt.AlignmentFlag.AlignRight
             item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
             item.setToolTip(wrap_tip(tip))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from PyQt6.QtCore import QEvent, pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
+from gpu.declaration.pattern import Progress
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModeledTime, format_duration, name_with_article
 from gpu.timing.gpus import GpuScaling, find_gpu
@@ -77,6 +78,8 @@ class ModeledViews(Card):
         self._input_description = ""
         self.results: dict[tuple[int, int], ModeledTime | Failure] = {}
         """Results by number and threads per block; 0 is the current block size."""
+        self._bounds: dict[int, str] = {}
+        """Clauses with a bound of the time, by number."""
         self.selected = -1
         """The number of the selected variant."""
         self._selected_by_user = False
@@ -167,6 +170,7 @@ class ModeledViews(Card):
         self._modelables = {modelable.number: modelable for modelable in modelables}
         self._input_description = input_description
         self.results = {(each.number, 0): Failure("input", each.skip_reason) for each in modelables if each.skip_reason}
+        self._bounds = {}
         self._todo = [(each.number, 0) for each in modelables if not each.skip_reason]
         if not self._selected_by_user or self.selected not in self._modelables:
             self.selected = first if first in self._modelables else next(iter(self._modelables), -1)
@@ -244,7 +248,13 @@ class ModeledViews(Card):
             if turn == self._request_number:
                 self._on_model(number, threads, model)
 
-        self._modeling.request_model(self._channel, request, on_result)
+        def on_progress(progress: Progress) -> None:
+            # Compiling may take seconds: until then a bound is shown.
+            if turn == self._request_number and not threads:
+                self._bounds[number] = progress.message
+                self._update_view()
+
+        self._modeling.request_model(self._channel, request, on_result, on_progress=on_progress)
 
     def _on_model(self, number: int, threads: int, model: ModeledTime | Failure) -> None:
         if isinstance(model, Failure) and model.kind == "cancelled":
@@ -274,7 +284,9 @@ class ModeledViews(Card):
     def _draw_view(self) -> None:
         numbers = list(self._modelables)
         if self.view == LIMITS_VIEW:
-            self.limits.show_times({numbers.index(number): model for number, model in self._current_results().items()})
+            current = {numbers.index(number): model for number, model in self._current_results().items()}
+            bounds = {numbers.index(number): bound for number, bound in self._bounds.items()}
+            self.limits.show_times(current, bounds)
         elif self.view == ROOFLINE:
             self._show_roofline()
         else:
@@ -291,7 +303,8 @@ class ModeledViews(Card):
         elif model is not None:
             self.limit_label.setText(f"{title}: {model.message}")
         else:
-            self.limit_label.setText("")
+            bound = self._bounds.get(self.selected, "")
+            self.limit_label.setText(f"{title}: {bound}." if bound else "")
         if not self.busy:
             self._show_status("")
 

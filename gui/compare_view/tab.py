@@ -198,7 +198,7 @@ class CompareTab(QWidget):
     failed = pyqtSignal(str, str)
     """A problem, and advice."""
     succeeded = pyqtSignal()
-    """A measurement succeeded."""
+    """A measurement or a model succeeded."""
 
     def __init__(
         self,
@@ -552,6 +552,13 @@ class CompareTab(QWidget):
         self._update_modeled_curves()
         self._show_status()
 
+    def on_image_changed(self) -> None:
+        """Discard what belongs to the previous image, and model the visible variants for the new one."""
+        if self._pattern.input_kind(self._get_params()) not in ("image", "text"):
+            return
+        self.clear_points()
+        self._remodel()
+
     def _on_edit(self, file: str) -> None:
         """Clear modeled results of an edited source."""
         if file not in self._pattern.kernel_files:
@@ -568,6 +575,8 @@ class CompareTab(QWidget):
             return
         times, refusals = self.modeled_views.modeled, self.modeled_views.refusals
         best = min((time.time_us for time in times.values()), default=0.0)
+        if times:
+            self.succeeded.emit()
         for number, each in enumerate(self.rows):
             model = times.get(number)
             reason = refusals.get(number, "")

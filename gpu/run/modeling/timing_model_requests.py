@@ -48,7 +48,7 @@ def execute_model_pattern(request: ModelPattern, report_progress: ProgressCallba
     )
     operations, counted = float(cost.flops), False
     if request.count_operations and not operations:
-        operations, counted = _estimate_operations(pattern, variant, inputs, request, report_progress), True
+        operations, counted = _estimate_operations(pattern, variant, inputs, request), True
     work = pattern.work(inputs, params)
     return replace(
         summarize_run(run, operations, counted=counted),
@@ -82,12 +82,10 @@ def _prepare_cached_inputs(pattern: Pattern, request: ModelPattern, params: Para
     return _cached_inputs[key]
 
 
-def _estimate_operations(
-    pattern: Pattern, variant: Variant, inputs: Inputs, request: ModelPattern, report_progress: ProgressCallback
-) -> float:
+def _estimate_operations(pattern: Pattern, variant: Variant, inputs: Inputs, request: ModelPattern) -> float:
     """Return the number of operations on data, scaled from a count per element on a small part of the input."""
     workload = Workload(pattern, variant, inputs, request.params, request.sources, request.seed)
-    counts = count_pattern(workload, report_progress)
+    counts = count_pattern(workload, lambda _: None)  # the bound is the only progress that a request reports
     elements = max((array.size for name, array in inputs.items() if name in ("image", "values", "text")), default=0)
     return counts.per_element(counts.operations) * elements
 

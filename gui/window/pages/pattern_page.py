@@ -403,6 +403,8 @@ class PatternPage(Ground):
             self.step.show_input("image", {"image": image.values, "maxval": np.array(image.maxval, np.uint32)})
         if self._atomics is not None:
             self._atomics.show_image(image)
+        if self._compare is not None:
+            self._compare.on_image_changed()
 
     def show_progress(self, text: str) -> None:
         """Show the phase of a run without known progress, while there is no result to show."""

@@ -11,6 +11,7 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QApplication, QLabel
 
+from gpu.declaration.pattern import Progress
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import LIMITS, ModelPattern
 from gpu.timing.gpus import GpuScaling
@@ -246,6 +247,40 @@ def test_a_variant_that_cannot_be_modeled_says_why(qtbot, tab) -> None:
     wait_for_models(qtbot, tab)
     assert tab.modeled_views.limits.item(1, 1).text() == "–"
     assert tab.rows[1].figure.toolTip() == "Naive would do too much."
+
+
+def test_a_bound_fills_the_row_until_the_variant_is_modeled(qtbot, tab) -> None:
+    tab._modeling.jobs  # noqa: B018
+    host = modeling_host(tab)
+    host.answers_later = True
+    bound = "at least 30.0 µs, because of the launch and 134 MB of DRAM traffic"
+    click(qtbot, tab.views.buttons[LIMITS_VIEW])
+    table, label = tab.modeled_views.limits, tab.modeled_views.limit_label
+    host.deliver(next(iter(host.pending)), Progress(None, bound))
+    qtbot.waitUntil(lambda: table.item(1, 2).text() == bound)
+    assert label.text() == f"Naive: {bound}."
+    assert not tab.rows[1].figure.text()
+    host.answers_later = False
+    host.answer_all()
+    wait_for_models(qtbot, tab)
+    assert label.text().endswith("waits for memory.")
+    qtbot.waitUntil(lambda: table.item(1, 2).text() not in ("", bound))
+
+
+@pytest.mark.parametrize("first_pattern", ["convolution"])
+def test_another_image_is_modeled_anew_and_the_first_one_when_it_is_there(qtbot, window, gray) -> None:
+    image, window.bench.image = window.bench.image, None
+    window.page.select_tab("Compare")
+    tab = window.page.compare
+    click(qtbot, tab.views.buttons[ROOFLINE])
+    assert window.messages.banner.isVisible()
+    assert not tab.modeled_views.modeled
+    window.bench.open_image(image.path)
+    qtbot.waitUntil(lambda: bool(tab.modeled_views.modeled) and not tab.modeled_views.busy)
+    assert not window.messages.banner.isVisible()
+    before = {request.inputs["image"].path for request in model_requests(tab)}
+    window.bench.open_image(gray)
+    qtbot.waitUntil(lambda: {request.inputs["image"].path for request in model_requests(tab)} > before)
 
 
 @pytest.fixture
