@@ -1,7 +1,7 @@
 """Lower `goto` and labels to loops that lanes leave or repeat.
 
 A label that later statements jump to begins a loop, and the jump continues it. A label that earlier statements jump to
-ends a loop of one iteration, and the jump leaves it. Lanes that jump forward therefore wait at the label for the others.
+ends a loop of one iteration, and the jump leaves it. Lanes that jump forward wait there for the others.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ def find_guesses(functions: Sequence[Function], deciding: Collection[int]) -> se
     """Return the identities of the places whose plain reads are guesses.
 
     `int old = *p; do { seen = old; old = atomicCAS(p, seen, seen + 1); } while (old != seen);` reads `*p` only for its
-    first attempt. The CUDA C++ Programming Guide writes atomic functions this way. The hardware reads a value of at most
-    64 bits at once, and if it is out of date, the attempt fails.
+    first attempt. The CUDA C++ Programming Guide writes atomic functions this way. Hardware reads 64 bits at once, and
+    if the value is out of date, the attempt fails.
 
     Parameters
     ----------

@@ -880,9 +880,9 @@ GUESS = "int *p = data + t % 2; int old = *p, seen;\n"
         (GUESS + "do { seen = old; old = atomicCAS(p, seen, seen + 1); } while (old != seen); out[i] = old;", []),
         (GUESS + "while ((seen = atomicCAS(p, old, old + 1)) != old) old = seen;", []),
         (
-            "float *p = (float *)data; float old = *p; int seen; do { seen = __float_as_int(old);\n"
-            "old = __int_as_float(atomicCAS((int *)p, seen, __float_as_int(old + 1))); } "
-            "while (__float_as_int(old) != seen);",
+            """float *p = (float *)data; float old = *p; int seen; do { seen = __float_as_int(old);
+            old = __int_as_float(atomicCAS((int *)p, seen, __float_as_int(old + 1))); } while (__float_as_int(old) != seen);
+            """,
             [],
         ),
         # One attempt, a result that no loop tests, and an expected value that is not the guess.
@@ -890,7 +890,10 @@ GUESS = "int *p = data + t % 2; int old = *p, seen;\n"
         (GUESS + "for (int k = 0; k < 3; ++k) out[i] = atomicCAS(p, old, old + 1);", [(3, 4)]),
         (GUESS + "while ((seen = atomicCAS(p, 0, old)) > 9) old = seen;", [(3, 4)]),
         # The guess excuses no plain write.
-        (GUESS + "while ((seen = atomicCAS(p, old, old + 1)) != old) old = seen;\nif (i == 5) data[0] = 1;", [(3, 5), (4, 5)]),
+        (
+            GUESS + "while ((seen = atomicCAS(p, old, old + 1)) != old) old = seen;\nif (i == 5) data[0] = 1;",
+            [(3, 5), (4, 5)],
+        ),
     ],
 )
 def test_a_compare_and_swap_that_is_repeated_may_start_from_a_plain_read(

@@ -100,7 +100,9 @@ def test_what_is_not_supported_is_refused_before_anything_runs(name: str) -> Non
 
 
 def test_another_kernel_of_the_file_may_be_one_that_is_refused() -> None:
-    source = "__global__ void bad(int *a) { goto inside; { inside: a[0]++; } }\n__global__ void good(int *a) { a[0] = 3; }"
+    source = (
+        "__global__ void bad(int *a) { goto inside; { inside: a[0]++; } }\n__global__ void good(int *a) { a[0] = 3; }"
+    )
     assert run_kernel(source, "good", zeros(1), block=1)[0][0] == 3
 
 

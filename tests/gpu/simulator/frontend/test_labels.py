@@ -48,8 +48,6 @@ BODIES = {
 }
 
 
-
-
 def test_jumps_reach_the_same_labels_as_on_the_host() -> None:
     functions = "".join(f"DEVICE int f{k}(int i) {{ {body} }}\n" for k, body in enumerate(BODIES.values()))
     compare_program(functions, "".join(f"out[{k}] = f{k}(i);\n" for k in range(len(BODIES))))
