@@ -19,6 +19,7 @@ _MAX_STREAMS = 8
 _FAILURES = {
     "allocation": "call that allocates device memory fails",
     "copy": "copy fails",
+    "launch": "launch fails, so that its kernel does not run,",
     "kernel": "kernel fails while it runs",
 }
 _ORDINALS = ("first", "second", "third", "fourth")
@@ -144,7 +145,7 @@ def check_streams(
 
 
 def check_failures(runner: ProgramRunner, text: str, status: int) -> Rejection | None:
-    """Check the exit code if an allocation, a copy or a kernel fails: each of the first ones, in a run of its own.
+    """Check the exit code if an allocation, copy, launch or kernel fails: each of the first ones, in a run of its own.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ class _Program:
             "input", the text of its standard input; "streams", "immediate" or an order of `DelayedStreams`; "schedule".
             Optional: "results", numbers to find in device memory after each launch; "launches_withheld", whether no
             launch runs, and the numbers are sought before each; "withheld_stream" of `DelayedStreams`; "failing", a
-            kind of operation ("allocation", "copy" or "kernel") and the number of the one that fails, from 1.
+            kind of operation ("allocation", "copy", "launch" or "kernel") and the number of the one that fails, from 1.
 
         Returns
         -------

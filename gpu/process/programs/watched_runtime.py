@@ -26,9 +26,10 @@ stream with launches, launches in the legacy default stream, and whether an oper
 _FAILING_ROUTINES = {
     "allocation": ("malloc", "malloc_pitch", "malloc_mapped"),
     "copy": ("memcpy", "memcpy_2d"),
+    "launch": ("launch",),
     "kernel": ("launch",),
 }
-_REFUSALS = {"allocation": errors.NO_MEMORY, "copy": errors.INVALID_VALUE}
+_REFUSALS = {"allocation": errors.NO_MEMORY, "copy": errors.INVALID_VALUE, "launch": errors.OUT_OF_RESOURCES}
 _SEARCHED_BYTES = 4 << 20
 """Bytes of each allocation in which results are searched."""
 _TOLERANCE = 2e-7

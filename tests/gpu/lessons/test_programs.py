@@ -137,6 +137,8 @@ PROBED: list[tuple[str, str | Edits, str]] = [
      "If the second call that allocates device memory fails"),
     (ERRORS, (("if (failed(cudaMemcpy(y.data(), device_y, bytes, cudaMemcpyDeviceToHost))) return 1;",
                "cudaMemcpy(y.data(), device_y, bytes, cudaMemcpyDeviceToHost);"),), "If the second copy fails"),
+    (ERRORS, ((CHECKED, "if (threads > 1024) return 1;\n    if (failed(cudaDeviceSynchronize())) return 1;"),),
+     "If the first launch fails, so that its kernel does not run,"),
     (
         ERRORS,
         (
