@@ -39,7 +39,7 @@ from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 from gpu.simulator.simulated_module import SimulatedModule
 
 _THOROUGH_SIZE = 65
-"""Largest size for which every kind of input is tried; for larger sizes only `_EFFECTIVE_KINDS` kinds."""
+"""Largest size for which every kind of input is tried; each larger size has `_EFFECTIVE_KINDS` and a few others."""
 _EFFECTIVE_KINDS = ("random", "only the last", "highest", "large")
 _HIDDEN_SIZES = (4097, 4999)
 """Range of the hidden size: arrays of 1024, 2048 or 4096 elements in a submission are too small for it."""
@@ -141,12 +141,16 @@ def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]
     hidden = zlib.crc32(f"{task.name} {seed}".encode())
     trials = _TRIAL_COUNT if stage.has_trials else 1
     scheduled = [*_generate_scheduled_cases(task, stage, hidden)]
+    large_sizes = [n for n in task.sizes if n > _THOROUGH_SIZE]
+    others = [kind for kind in task.kinds if kind not in _EFFECTIVE_KINDS]
+    # A thread has several elements only if the array is large: each of the other kinds occurs at one of these sizes.
+    large = {n: {*_EFFECTIVE_KINDS, *others[number :: len(large_sizes)]} for number, n in enumerate(large_sizes)}
     for size_number, n in enumerate(task.sizes):
         if scheduled and n > max(case.n for case in scheduled):
             yield from scheduled
             scheduled.clear()
         for kind_number, kind in enumerate(task.kinds):
-            if n > _THOROUGH_SIZE and kind not in _EFFECTIVE_KINDS:
+            if kind not in large.get(n, task.kinds):
                 continue
             if kind == RANDOM_KIND:
                 yield GradingCase(n, kind, hidden)

@@ -17,6 +17,7 @@ CHAIN = "11-memory-order/chain"
 FIXED = "22-float-sums/fixed-order"
 KAHAN = "22-float-sums/compensated"
 SIZE = "14-occupancy/shared-size"
+PRIVATE = "13-histogram/private"
 LOADS = "14-occupancy/four-loads"
 
 INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x;"
@@ -86,9 +87,31 @@ WRONG: list[tuple[str, str | Edits]] = [
     (FIXED, (("*y = total", "atomicAdd(y, total)"),)),
     (FIXED, (("t < blockDim.x; ++t", "t < 64; ++t"),)),
     (KAHAN, "total += x[i];"),
+    (FIRST, (("x[i] < 0", "-x[i] > 0"),)),
+    (RANK, MATCH.format("(float)x[i]")),
+    ("08-reduction/largest", (("own = max(own, x[i])", "own = abs(own) > abs(x[i]) ? own : x[i]"),)),
+    (PRIVATE, (("if (threadIdx.x < 8) atomicAdd", "if (threadIdx.x / 32 == 1 && threadIdx.x % 32 < 8) atomicAdd"),
+               ("threadIdx.x], own[threadIdx.x]", "threadIdx.x % 32], own[threadIdx.x % 32]"))),
+    ("03-coalescing/interleave",
+     (("atomicAdd(sum, own)", "own = __reduce_add_sync(~0u, own); if (threadIdx.x % 32 == 31) atomicAdd(sum, own)"),)),
+    # One thread does the work of all.
+    (TREE, "if (t == 0) for (int k = 1; k < 64; ++k) s[0] += s[k];"),
+    ("09-scan/kogge-stone",
+     "if (stride == 1 && t == 0) for (int k = 1; k < 64; ++k) s[k] += s[k - 1];\n__syncthreads();"),
+    ("09-scan/kogge-stone",
+     ("int sum = 0; for (int k = 0; k <= t; ++k) sum += s[k];\n"
+      "__syncthreads(); s[t] = stride == 32 ? sum : s[t]; __syncthreads();")),
+    ("09-scan/double-buffer",
+     (("for (int stride = 1;", ("if (t == 0) for (int k = 1; k < 64; ++k) s[0][k] += s[0][k - 1];\n"
+                                "__syncthreads();\nfor (int stride = 64;")),)),
+    ("09-scan/down-sweep",
+     "if (t == 0) for (int k = 1; k < 64; ++k) s[k] = k < n ? s[k - 1] + x[k] : 0;\n__syncthreads();"),
+    ("17-sort/odd-even",
+     ("if (t == 0) for (int i = 0; i + 1 < n; ++i) if (keys[i] > keys[i + 1]) "
+      "{ int key = keys[i]; keys[i] = keys[i + 1]; keys[i + 1] = key; }\n__syncthreads();")),
     (KAHAN, "float value = x[i] - lost; float next = total + value; lost = value - (next - total); total = next;"),
     (KAHAN, "float next = total + x[i]; lost += (next - total) - x[i]; total = next;"),
-]
+]  # fmt: skip
 RIGHT: list[tuple[str, str | Edits]] = [
     (ADD, f"{INDEX} float v; if (i < n) v = a[i] + b[i]; if (i < n) c[i] = v;"),
     (STRIDE, (("2.0f * x[i]", "x[i] + x[i]"),)),
@@ -133,6 +156,11 @@ RIGHT: list[tuple[str, str | Edits]] = [
     (LOADS, (("2.0f * a", "a + a"),)),
     (FIXED, (("t = 0; t < blockDim.x; ++t", "t = blockDim.x - 1; t >= 0; --t"),)),
     (FIXED, (("float total = 0.0f", "double total = 0.0"),)),
+    ("10-any-length/ticket",
+     (("part = atomicAdd(next, 1);", ("int old = *next, seen;\n"
+                                      "do { seen = old; old = atomicCAS(next, seen, seen + 1); } while (old != seen);\n"
+                                      "part = old;")),)),
+    ("13-histogram/atomic", "int *bin = &bins[x[min(i, n - 1)]];\nif (i >= n) goto done;\natomicAdd(bin, 1);\ndone:;"),
     (KAHAN, "float value = x[i] - lost, old = total; total = old + value; lost = total - old; lost -= value;"),
     (KAHAN, "float v = __fsub_rn(x[i], lost), w = __fadd_rn(total, v); lost = w - total - v; total = w;"),
 ]  # fmt: skip
