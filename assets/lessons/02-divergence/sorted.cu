@@ -1,4 +1,4 @@
-// The same, but the lanes of a warp take the same branch: first threads for even elements, then for odd ones.
+// The same, but in all warps except one the lanes take the same branch: first threads for even elements, then odd ones.
 __global__ void parity(const int *x, int *y, int n) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     int evens = (n + 1) / 2;
