@@ -178,7 +178,8 @@ def ask_occupancy(lesson: Lesson, recorded_scene: RecordedScene, question: Quest
         f"{estimate.shared_bytes:,} bytes of shared memory{reserved}.",
         "number",
         occupancy.warps,
-        f"The limit is {_OCCUPANCY_LIMITS[occupancy.limiting_resource]}: {occupancy.blocks} blocks fit.",
+        f"The limit is {_OCCUPANCY_LIMITS[occupancy.limiting_resource]}: {occupancy.blocks} "
+        f"{'block fits' if occupancy.blocks == 1 else 'blocks fit'}.",
         moment=recorded_scene.moment,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -57,11 +58,49 @@ def test_the_scores_of_attention_do_not_fit_into_the_l2_of_the_h200():
 
 
 @pytest.mark.parametrize(
+    ("lesson", "pattern", "size", "sentence"),
+    [
+        (
+            "15-convolution",
+            "convolution",
+            2048,
+            "an H200 took {tiled:.1f} µs with a tile, and {constant:.1f} µs without",
+        ),
+        (
+            "18-n-body",
+            "nbody",
+            16384,
+            "an H200 took {naive:,.0f} µs with loads from global memory, and {tiled:.0f} µs with tiles",
+        ),
+        (
+            "20-stencil",
+            "stencil",
+            256,
+            "{naive:.1f} µs with *Naive*, {tiled:.1f} µs with cubes, and {vectors:.1f} µs with four points",
+        ),
+    ],
+)
+def test_times_on_the_h200_are_the_recorded_ones(lesson, pattern, size, sentence):
+    text = " ".join((ASSETS / "lessons" / lesson / "lesson.md").read_text("utf-8").split())
+    runs = json.loads((ASSETS / "recorded" / "nvidia-h200.json").read_text("utf-8"))["runs"]
+    times = {
+        run["variant"]: run["median_ms"] * 1000 for run in runs if (run["pattern"], run["size"]) == (pattern, size)
+    }
+    assert sentence.format(**times) in text
+
+
+def test_the_time_between_starts_of_blocks_is_the_h200s():
+    text = " ".join((ASSETS / "lessons" / "26-host-launches" / "lesson.md").read_text("utf-8").split())
+    assert f"an H200 starts one every {find_gpu('h200').block_ns:.2f} ns" in text
+
+
+@pytest.mark.parametrize(
     ("lesson", "pattern", "variants"),
     [
         ("08-reduction", "reduction", ("neighbored", "neighbored-less", "interleaved")),
-        ("16-matrix-product", "matmul", ("halves", "warpgroups")),
+        ("16-matrix-product", "matmul", ("coalesced", "tiled", "halves", "warpgroups")),
         ("19-softmax", "softmax", ("online",)),
+        ("20-stencil", "stencil", ("naive", "tiled", "registers", "vectors")),
         ("24-merge-and-segments", "spmv", ("balanced",)),
     ],
 )

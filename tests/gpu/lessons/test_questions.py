@@ -139,6 +139,7 @@ def test_a_question_of_a_pattern_is_of_its_worked_example() -> None:
         # Blocks of 8 threads are single warps.
         ("t4", 0, 16, "the number of blocks"),
         ("t4", 16384, 4, "shared memory"),  # 64 KiB hold four
+        ("t4", 40000, 1, "shared memory"),
         ("rtx-3060", 16384, 5, "shared memory"),  # 100 KiB hold five with 1 KiB more each
         ("h200", 0, 32, "the number of blocks"),
     ],
@@ -152,7 +153,7 @@ def test_resident_warps_follow_from_the_limits_in_the_question(
     assert "A block has 8 threads with" in found.prompt
     assert f"{shared:,} bytes of shared memory" in found.prompt
     assert ("1,024 that CUDA reserves" in found.prompt) == (gpu != "t4")
-    assert found.explanation == f"The limit is {limit}: {answer} blocks fit."
+    assert found.explanation == f"The limit is {limit}: {answer} {'block fits' if answer == 1 else 'blocks fit'}."
     assert mark_answer(found, answer).is_correct
 
 
