@@ -56,6 +56,7 @@ from gpu.patterns.nbody.presets import generate
 from gpu.run.handlers.execution import execute_request, to_failure
 from gpu.timing.gpus import find_gpu
 from gpu.timing.validation import ErrorBound
+from tests.engine_forks import fork_engines
 
 DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
 
@@ -451,6 +452,13 @@ def _no_work_at_rest():
         patch.setattr("gui.window.pages.preparation.IDLE_MS", FOREVER_MS)
         patch.setattr("gui.window.pages.preparation.SIMULATOR_DELAY_MS", FOREVER_MS)
         patch.setattr("gui.model.time_modeler.SETTLE_MS", FOREVER_MS)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _engine_forks():
+    """Have engines' processes forked."""
+    with fork_engines():
         yield
 
 

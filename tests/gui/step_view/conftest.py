@@ -8,6 +8,7 @@ from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import StepPattern
 from gpu.messages.timelines import TimelinePattern
 from tests.gui.conftest import FakeHost
+from tests.gui.recordings import record
 
 
 @pytest.fixture
@@ -23,6 +24,8 @@ def open_step_tab(qtbot, make_window, saved_settings, monkeypatch, gray):
         if not isinstance(request, StepPattern | TimelinePattern):
             return answered(self, request)
         try:
+            if isinstance(request, StepPattern):
+                return record(request, self.folder)
             return execute_request(NullEngine(), request, self.folder, lambda progress: None)
         except LockstepError as error:
             return Failure("input", error.message, error.advice)
