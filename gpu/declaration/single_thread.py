@@ -61,4 +61,4 @@ def single_thread_variant(
 
 
 def _format_thousands(number: int) -> str:
-    return f"{number:,}".replace(",", "\u2009")
+    return f"{number:,}".replace(",", "\u202f")

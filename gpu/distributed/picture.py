@@ -84,7 +84,7 @@ def _task_cell(cell: TaskCell, number: dict[str, int]) -> _Cell:
 
 def _input_cell(cell: TaskCell) -> _Cell:
     first, end = cell.record.elements or (0, 0)
-    lines = f"{end - first:,}".replace(",", "\u2009"), f"from {first:,}".replace(",", "\u2009")
+    lines = f"{end - first:,}".replace(",", "\u202f"), f"from {first:,}".replace(",", "\u202f")
     return _Cell(*_find_cell_position(cell), lines, None)
 
 

@@ -225,6 +225,6 @@ def _format_divergence(counts: RunCounts) -> tuple[str, str]:
 def format_figure(value: float) -> str:
     """Format a figure with three significant digits and thousands separated."""
     if value >= 1000 or value == int(value):
-        return f"{value:,.0f}".replace(",", "\u2009")
+        return f"{value:,.0f}".replace(",", "\u202f")
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     return f"{value:.{min(digits, 4)}f}"

@@ -451,7 +451,7 @@ PATTERN = Pattern(
         ),
         Preset(
             "Half of many",
-            "Of 262\u2009144 random numbers, those above 0.5. The ballot variant keeps them in a different order.",
+            "Of 262\u202f144 random numbers, those above 0.5. The ballot variant keeps them in a different order.",
             {"input": "random", "n": 2**18, "predicate": "greater", "threshold": 0.5, "dtype": "float32"},
         ),
         Preset(

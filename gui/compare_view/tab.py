@@ -118,7 +118,7 @@ class LineSample(QWidget):
     def __init__(self, number: int) -> None:
         super().__init__()
         self._number = number
-        self.setFixedSize(QSize(24, 12))
+        self.setFixedSize(QSize(24, look().px(26)))
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
@@ -149,7 +149,6 @@ class VariantRow(QWidget):
         line = row(LineSample(number), self.box, self.figure)
         line.setStretch(1, 1)
         self.setLayout(line)
-        self.setMinimumHeight(look().px(26))
 
     def show_device(self, device: Device) -> None:
         """Enable the variant, or show why the device cannot run it."""

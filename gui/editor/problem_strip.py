@@ -107,7 +107,10 @@ class ProblemStrip(QFrame):
         free = 0 if parent is None else parent.height() - look().px(_MIN_CODE_HEIGHT)
         lines = min(max(free // metrics.lineSpacing(), _MIN_LINES), _MAX_LINES)
         width = max(round((lines - _WRAPPING_LOSS) * room), look().px(200))
-        self.message.setText(metrics.elidedText(text, Qt.TextElideMode.ElideRight, width))
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
+        if shown != text and " " in shown:
+            shown = f"{shown[:-1].rpartition(' ')[0]} …"  # no part of a word
+        self.message.setText(shown)
         self.message.setToolTip(wrap_tip(text))
 
     def _set_tone(self, tone: str) -> None:

@@ -328,14 +328,14 @@ class Workbench(QObject):
         pattern = self.pattern
         input_kind = pattern.input_kind(params)
         if input_kind == "text":
-            return "Text", f"{len(pattern.value(params, Role.TEXT)):,} characters".replace(",", "\u2009")
+            return "Text", f"{len(pattern.value(params, Role.TEXT)):,} characters".replace(",", "\u202f")
         if input_kind == "image":
             return ("", "") if image is None else (image.path.name, image.description)
         if pattern.reads_file(params) and self.values is not None:
-            return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u2009")
+            return self.values.path.name, f"{self.values.values.size:,} numbers".replace(",", "\u202f")
         size = pattern.count_elements(params)
         source, element_type = (pattern.value(params, role) for role in (Role.SOURCE, Role.TYPE))
-        number = f"{size:,} {pattern.size.unit}".replace(",", "\u2009") if pattern.size is not None and size else ""
+        number = f"{size:,} {pattern.size.unit}".replace(",", "\u202f") if pattern.size is not None and size else ""
         return pattern.title, ", ".join(filter(None, (number, source, element_type)))
 
     # --- settings

@@ -15,6 +15,7 @@ from gui.widgets.basic import format_count
 
 _CELL_CHARACTERS = 8
 _WHEEL_STEP = 120
+_PENDING_TEXT = "values follow with the result"
 
 
 class ArrayExcerpt(QWidget):
@@ -68,7 +69,10 @@ class ArrayExcerpt(QWidget):
         return format_values(self._visible_values(), _CELL_CHARACTERS)
 
     def show_values(self, values: Array | None, elements: int) -> None:
-        """Show an array's values, or empty cells; `elements`, the length to scroll over, may exceed the values."""
+        """Show an array's values, or a note that they are pending.
+
+        `elements`, the length to scroll over, may exceed the values.
+        """
         self.values, self.elements = values, elements
         self._refresh()
 
@@ -98,12 +102,16 @@ class ArrayExcerpt(QWidget):
         painter.setFont(font)
         painter.setPen(QColor(theme.muted))
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(QRectF(0, 0, area.x() - 8, self.height()), right, f"[{format_count(self.first)}]")
-        width = area.width() / self.count
-        for index in range(self.count):
+        width, count = area.width() / self.count, self.count
+        if self.values is None:
+            painter.drawText(area, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, _PENDING_TEXT)
+            count = 0
+        else:
+            painter.drawText(QRectF(0, 0, area.x() - 8, self.height()), right, f"[{format_count(self.first)}]")
+        for index in range(count):
             cell = QRectF(area.x() + index * width + 1, area.y() + 1, width - 2, area.height() - 2)
             has_value = index < len(figures)
-            painter.fillRect(cell, QColor(theme.raised if has_value or self.values is None else theme.surface))
+            painter.fillRect(cell, QColor(theme.raised if has_value else theme.surface))
             if has_value:
                 painter.setPen(QColor(theme.text))
                 painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, figures[index])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import Qt
@@ -14,7 +12,7 @@ from gui.painting.theme import look
 from gui.plots.axes import style_axis, tick_font
 from gui.plots.plot import Plot
 
-_NAME_GAP = 1.2
+_NAME_GAP = 0.5
 """Free space between the names of bins, as a multiple of the line height."""
 
 CHANNELS = {1: ("count",), 3: ("red", "green", "blue")}
@@ -68,8 +66,15 @@ class HistogramPlot(Plot):
             return
         (first, last), _ = self.box.viewRange()
         metric = QFontMetricsF(tick_font())
-        widest = max(map(metric.horizontalAdvance, self._names)) + _NAME_GAP * metric.height()
-        every = max(1, math.ceil(widest * (last - first) / max(self.box.width(), 1.0)))
+        widths = np.array([metric.horizontalAdvance(name) for name in self._names])
+        bin_px = self.box.width() / max(last - first, 1e-9)
+
+        def are_apart(every: int) -> bool:
+            labeled = widths[::every]
+            needed = (labeled[1:] + labeled[:-1]) / 2 + _NAME_GAP * metric.height()
+            return bool((needed <= every * bin_px).all())
+
+        every = next(every for every in range(1, len(widths) + 1) if are_apart(every))
         self.bottom.setTicks([[(index + 0.5, self._names[index]) for index in range(0, len(self._names), every)]])
 
     def set_logarithmic(self, logarithmic: bool) -> None:

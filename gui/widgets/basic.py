@@ -347,7 +347,7 @@ class Segments(QWidget):
 
 def format_count(number: float) -> str:
     """Return a whole number with thin spaces between thousands: 1 048 576."""
-    return f"{int(number):,}".replace(",", "\u2009")
+    return f"{int(number):,}".replace(",", "\u202f")
 
 
 def format_figure(value: float) -> str:

@@ -49,6 +49,10 @@ class ElidedBox(QComboBox):
             text = self.currentData(BRIEF_TEXT_ROLE) or text
         return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
 
+    def width_of_text(self) -> int:
+        """Return the width in pixels at which the current text is not elided."""
+        return self.fontMetrics().horizontalAdvance(self.currentText()) + self.width() - self._text_width() + 1
+
     def _text_width(self) -> int:
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
@@ -69,22 +73,14 @@ class ElidedBox(QComboBox):
 
 
 class WrappedCheck(QCheckBox):
-    """A check box that adapts to the available width: its text wraps to two lines, and is elided beyond them."""
+    """A check box that adapts to the available width: its text wraps."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
-    def visible_text(self) -> str:
-        """Return the text as displayed, possibly elided."""
-        metrics, text = self.fontMetrics(), self.text()
-        while self._measure_height(text) > self._max_height() and len(text) > 1:
-            text = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, metrics.horizontalAdvance(text) - 1)
-        return text
-
     def sizeHint(self) -> QSize:
-        height = min(self._measure_height(self.text()), self._max_height())
-        return super().sizeHint().expandedTo(QSize(0, height))
+        return super().sizeHint().expandedTo(QSize(0, self._measure_height()))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(super().minimumSizeHint().width(), self.sizeHint().height())
@@ -95,13 +91,9 @@ class WrappedCheck(QCheckBox):
         assert style is not None
         return style.subElementRect(QStyle.SubElement.SE_CheckBoxContents, option, self)
 
-    def _measure_height(self, text: str) -> int:
+    def _measure_height(self) -> int:
         room = QRect(0, 0, max(self._text_room().width(), 1), 10_000)
-        return self.fontMetrics().boundingRect(room, int(_WRAP_FLAGS), text).height()
-
-    def _max_height(self) -> int:
-        """Return the height of two lines, which fonts round up in different ways."""
-        return self.fontMetrics().boundingRect(QRect(0, 0, 1000, 1000), int(_WRAP_FLAGS), "1\n2").height()
+        return self.fontMetrics().boundingRect(room, int(_WRAP_FLAGS), self.text()).height()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -115,7 +107,7 @@ class WrappedCheck(QCheckBox):
         painter.drawControl(QStyle.ControlElement.CE_CheckBox, option)
         assert style is not None
         style.drawItemText(
-            painter, self._text_room(), int(_WRAP_FLAGS), self.palette(), self.isEnabled(), self.visible_text(),
+            painter, self._text_room(), int(_WRAP_FLAGS), self.palette(), self.isEnabled(), self.text(),
             self.foregroundRole(),
         )  # fmt: skip
         painter.end()

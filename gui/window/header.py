@@ -149,6 +149,7 @@ class WindowHeader(QFrame):
         In a narrow header the program's name is hidden first, then the engine list, which Preferences offers too.
         """
         self.summary.ensurePolished()
+        self.engine.setMinimumWidth(look().px(_ENGINE_WIDTHS[0]))
         summary_width = self.summary.fontMetrics().horizontalAdvance(self.summary.toolTip()) + 2
         lists = [self.gpu, *((self.engine, self.variant) if self._shows_pattern else ())]
         fixed = (self.menu, self.run, self.stop)
@@ -162,6 +163,12 @@ class WindowHeader(QFrame):
         spare = sum(box.maximumWidth() - box.minimumWidth() for box in lists) // 3
         self.brand.setVisible(room - brand >= summary_width + spare)
         self.summary.setMinimumWidth(max(0, min(summary_width, room)))
+        # The engine's name is whole before the list of variants becomes wider than its minimum.
+        rest = room - summary_width + (8 if self.brand.isHidden() else -brand)
+        missing = self.engine.width_of_text() - self.engine.minimumWidth()
+        if self.engine.isVisibleTo(self) and 0 < missing <= rest:
+            self.engine.setMaximumWidth(max(look().px(_ENGINE_WIDTHS[1]), self.engine.width_of_text()))
+            self.engine.setMinimumWidth(self.engine.width_of_text())
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -200,6 +207,7 @@ class WindowHeader(QFrame):
         if self.engine.findData(name) < 0:
             self.engine.addItem(name.capitalize(), name)
         self.engine.setCurrentIndex(self.engine.findData(name))
+        self._reserve_widths()
 
     def show_gpu(self, key: str) -> None:
         """Select the GPU for modeled times."""

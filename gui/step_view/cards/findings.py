@@ -49,12 +49,22 @@ class FindingsLabel(QLabel):
         self._tone = "bad" if bad else "muted" if edited else "good"
         self._restyle()
 
+    def visible_text(self) -> str:
+        """Return the text as displayed: in two lines where one is too short, elided beyond them."""
+        text, room, metrics = self.text(), self.contentsRect(), self.fontMetrics()
+        if metrics.horizontalAdvance(text) <= room.width():
+            return text
+        wrapped = metrics.boundingRect(room, int(Qt.TextFlag.TextWordWrap), text)
+        if room.height() >= 2 * metrics.height() >= wrapped.height() and wrapped.width() <= room.width():
+            return text
+        return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width())
+
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter, style, room = QPainter(self), self.style(), self.contentsRect()
         assert style is not None
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
+        flags = int(self.alignment() | Qt.TextFlag.TextWordWrap)
         style.drawItemText(
-            painter, room, int(self.alignment()), self.palette(), self.isEnabled(), text, self.foregroundRole()
+            painter, room, flags, self.palette(), self.isEnabled(), self.visible_text(), self.foregroundRole()
         )
         painter.end()
 

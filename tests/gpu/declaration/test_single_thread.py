@@ -55,7 +55,7 @@ def test_what_would_take_for_ever_is_refused(name: str) -> None:
     assert not variant.obstacle(pattern.prepare_inputs({}, few, 0), few)
     with closing(SimulatorEngine()) as engine, pytest.raises(InputError, match="One thread would execute") as refused:
         run_pattern(engine, Workload(pattern, variant, {}, many), lambda progress: None)
-    assert f"the limit is {MAX_OPERATIONS:,}.".replace(",", "\u2009") in refused.value.message
+    assert f"the limit is {MAX_OPERATIONS:,}.".replace(",", "\u202f") in refused.value.message
     assert refused.value.advice == "Use fewer elements, or another variant."
 
 

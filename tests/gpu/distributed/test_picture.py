@@ -50,7 +50,7 @@ def test_what_was_made_from_what_by_whom_is_drawn():
     assert (kinds["moved"], kinds["stays"]) == (2 + 1, 4 + 2 + 1)
     labels = [each for each in words if each in ("input", "chunk", "totals", "carry") or "from others" in each]
     assert labels == ["input", "chunk", "nothing from others", "totals", "8 B from others", "carry", "4 B from others"]
-    assert {"5\u2009000", "1\u2009000", "from 5\u2009000"} <= {*words}
+    assert {"5\u202f000", "1\u202f000", "from 5\u202f000"} <= {*words}
 
 
 def test_time_goes_to_the_right_and_each_worker_has_its_lane():

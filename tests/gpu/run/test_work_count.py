@@ -93,7 +93,7 @@ def test_what_does_not_happen_is_not_said() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (0.00321, "0.0032"), (0.25, "0.250"), (1.5, "1.50"), (31.62, "31.6"), (12345, "12\u2009345")],
+    [(0, "0"), (0.00321, "0.0032"), (0.25, "0.250"), (1.5, "1.50"), (31.62, "31.6"), (12345, "12\u202f345")],
 )
 def test_figures_are_short(value: float, text: str) -> None:
     assert format_figure(value) == text

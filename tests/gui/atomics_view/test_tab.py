@@ -103,7 +103,7 @@ def test_an_image_is_cut_to_what_is_counted(qtbot, window, tab, color, monkeypat
     wait_until_idle(qtbot, window)
     window.page.tabs.setCurrentIndex(2)
     qtbot.waitUntil(lambda: "pixel values" in tab.input_label._full_text and len(tab.times) == 5, timeout=20_000)
-    assert tab.input_label._full_text == f"480 of 3\u2009600 pixel values of {color.name}"
+    assert tab.input_label._full_text == f"480 of 3\u202f600 pixel values of {color.name}"
     assert tab.study.elements == 480
     assert tab.time_labels["peak", "measured"].text() == "20.0 ms"
 

@@ -214,6 +214,8 @@ def test_names_of_variants_are_whole_in_a_small_window(qtbot, tab, text) -> None
         assert table.sizeHintForIndex(table.model().index(line, 0)).height() <= table.rowHeight(line)
         if table.fontMetrics().horizontalAdvance(table.item(line, 0).text()) > table.columnWidth(0):
             assert table.rowHeight(line) >= 2 * table.fontMetrics().height()
+    # The list beside it scrolls where the names need more lines.
+    qtbot.waitUntil(lambda: all(each.box.height() >= each.box.sizeHint().height() for each in tab.rows))
 
 
 def test_limits_stand_in_a_line_for_each_variant_that_is_ticked(qtbot, tab) -> None:

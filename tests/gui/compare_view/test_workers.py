@@ -60,7 +60,7 @@ def test_each_number_of_workers_runs_after_one_uncounted_run(two_workers, qtbot)
     window, tab, host = two_workers
     assert measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0}) == [(2,), *[(1,)] * REPEATS, *[(2,)] * REPEATS]
     assert tab.workers.plot.speedups == {1: 1.0, 2: 1.5}
-    assert tab.workers.speedup_label.text().startswith("2 workers: speedup 1.50; 2\u2009000 ms, median of 3")
+    assert tab.workers.speedup_label.text().startswith("2 workers: speedup 1.50; 2\u202f000 ms, median of 3")
 
 
 def test_times_of_simulators_are_labeled(two_workers, qtbot):
@@ -104,6 +104,6 @@ def test_figures_next_to_the_plot_replace_the_variants(two_workers, qtbot):
     assert (tab.variants_card.title.text(), figures.isHidden(), tab.listed.isHidden()) == ("Over workers", False, True)
     assert {*figures.texts} >= {"1 worker", "2 workers", "–"}, "nothing is measured yet"
     measure_workers(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
-    assert figures.texts[:6] == ["1 worker", "3\u2009000", "1.00 ×", "2 workers", "2\u2009000", "1.50 ×"]
+    assert figures.texts[:6] == ["1 worker", "3\u202f000", "1.00 ×", "2 workers", "2\u202f000", "1.50 ×"]
     tab.views.choose(CURVES)
     assert (tab.variants_card.title.text(), figures.isHidden(), tab.listed.isHidden()) == ("Variants", True, False)

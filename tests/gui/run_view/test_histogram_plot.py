@@ -66,7 +66,7 @@ def test_extreme_counts_are_drawn(card, counts, scale):
 def test_arrow_keys_and_pointer_read_the_count(qtbot, card):
     card.show_counts("after", GRAY * 1000, 255)
     qtbot.keyClick(card.plot, Qt.Key.Key_Right)
-    assert card.note.toolTip().replace("\u2009", "") == "level 129   count 129000"
+    assert card.note.toolTip().replace("\u202f", "") == "level 129   count 129000"
     qtbot.keyClick(card.plot, Qt.Key.Key_Left)
     assert "level 128" in card.note.toolTip()
     view = card.plot.plot
@@ -132,3 +132,22 @@ def test_names_of_bins_do_not_touch(qtbot, card, width):
     qtbot.waitUntil(placed)
     card.show_counts("after", GRAY, 255)
     assert plot.bottom._tickLevels is None
+
+
+@pytest.mark.parametrize("width", [300, 380, 460, 700])
+def test_a_long_name_costs_no_name_of_bins_that_have_room(qtbot, card, width):
+    names = ("a-d", "e-h", "i-l", "m-p", "q-t", "u-x", "y-z", "other")
+    card.show_counts("after", GRAY[:, : len(names)], 0, names)
+    card.resize(width, 300)
+    plot = card.plot
+    metric = QFontMetricsF(tick_font())
+
+    def shown():
+        return [name for _, name in plot.bottom._tickLevels[0]]
+
+    def fits():
+        # The last two names are the widest neighbors.
+        needed = (metric.horizontalAdvance("y-z") + metric.horizontalAdvance("other") + metric.height()) / 2
+        return needed <= plot.box.width() / len(names)
+
+    qtbot.waitUntil(lambda: (shown() == list(names)) == fits())

@@ -70,11 +70,11 @@ def test_numbers_by_equal_ranges_go_by_the_bins_numbers(qtbot, window):
         full = int(counts.argmax())
         assert counts.shape == (bins,)
         assert counts[full] == 1000
-        assert view.facts["fullest bin"].text().startswith(f"{full:,}".replace(",", "\u2009"))
-        assert view.facts["empty bins"].text().startswith(f"{bins - 1:,}".replace(",", "\u2009"))
+        assert view.facts["fullest bin"].text().startswith(f"{full:,}".replace(",", "\u202f"))
+        assert view.facts["empty bins"].text().startswith(f"{bins - 1:,}".replace(",", "\u202f"))
         assert view.levels.plot.box.viewRange()[0] == [0, bins]
         view.levels.plot.move_cursor(full)
-        assert view.levels.note.text() == f"bin {full}   count 1\u2009000"
+        assert view.levels.note.text() == f"bin {full}   count 1\u202f000"
 
 
 def test_an_image_that_is_opened_is_what_is_counted(qtbot, window, color):

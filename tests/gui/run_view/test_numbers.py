@@ -83,7 +83,7 @@ def test_times(milliseconds, text):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (1234567.2, "1\u2009234\u2009567"), (812.4, "812"), (81.24, "81.2"), (8.124, "8.12"), (0.0812, "0.081"),
+    [(0, "0"), (1234567.2, "1\u202f234\u202f567"), (812.4, "812"), (81.24, "81.2"), (8.124, "8.12"), (0.0812, "0.081"),
      (1.2e-7, "1.2e-07"), (-3.0, "-3.00"), (float("inf"), "∞")],
 )  # fmt: skip
 def test_figures(value, text):
@@ -183,7 +183,7 @@ def test_what_takes_long_ran_once(card):
 def test_a_run_that_is_bound_by_launches_offers_a_size(card, qtbot):
     show_timing(card, replace(LARGE, median=0.012, size=2**20))
     assert card.size_warning.text().startswith("Launch overhead: an empty launch would take 2 µs of these 12 µs")
-    assert card.larger_button.text() == "Run with n = 67\u2009108\u2009864"
+    assert card.larger_button.text() == "Run with n = 67\u202f108\u202f864"
     with qtbot.waitSignal(card.larger_size_requested) as wanted:
         card.larger_button.click()
     assert wanted.args == ["n", 2**26]

@@ -201,7 +201,7 @@ def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, open_step_tab
     names = ("operations", "steps", "average", "peak")
     assert (card.n.placeholderText(), card.text("textbook", "steps")) == ("16", "4")
     qtbot.keyClicks(card.n, "1000000")
-    assert [card.text("textbook", name) for name in names] == ["999\u2009999", "20", "50\u2009000", "500\u2009000"]
+    assert [card.text("textbook", name) for name in names] == ["999\u202f999", "20", "50\u202f000", "500\u202f000"]
     assert card.text("total", "operations") == "15", "what was counted stays"
     card.n.clear()
     assert card.text("textbook", "operations") == "15"
@@ -233,7 +233,7 @@ def test_the_textbook_stands_beside_every_pattern(qtbot, open_step_tab):
         wait_for_recording(qtbot, window.page.step)
         card = window.page.step.panes.counters
         assert card.n.placeholderText() == n
-        assert int(card.text("textbook", "operations").replace("\u2009", "")) > 0
+        assert int(card.text("textbook", "operations").replace("\u202f", "")) > 0
 
 
 def test_a_function_of_another_file_is_shown_there(open_step_tab):
@@ -315,7 +315,7 @@ def test_the_foot_tells_of_the_tab_that_is_seen(qtbot, window, tab):
     tab.settings.form.change_values(n=24)
     assert word.text() == "Scan: 24 elements, random, int32"
     window.page.tabs.setCurrentIndex(0)
-    assert word.text() == "Scan: 262\u2009144 elements, random, int32"
+    assert word.text() == "Scan: 262\u202f144 elements, random, int32"
     window.page.tabs.setCurrentIndex(2)
     assert word.text() == "", "many sizes are compared"
     window.choose_pattern("convolution")

@@ -70,7 +70,7 @@ def test_kernels_of_a_file_are_counted_on_the_same_arguments(qtbot, page):
     assert len({launch.arguments for launch in count_requests(page)}) == 1
     assert line(page, FINDINGS) == ["none", "none", "race in line 11", "none"]
     assert line(page, RESULT) == ["", "same", "different", "same"]
-    near, apart = (float(figure.replace("\u2009", "")) for figure in line(page, "bytes moved")[:2])
+    near, apart = (float(figure.replace("\u202f", "")) for figure in line(page, "bytes moved")[:2])
     assert near == 2 * 64 * 4 < apart
     assert compare.findings_label.text() == "racing: race in line 11. Its counts are those of an incorrect kernel."
     assert "the same on every machine" in compare.status_label.accessibleDescription()

@@ -23,7 +23,7 @@ def table_lines(*counted, same=None):
 
 def test_the_best_is_marked_where_launches_differ() -> None:
     shown = table_lines(FEW, MANY)
-    assert [(cell.text, cell.best) for cell in shown["bytes moved"]] == [("320", True), ("1\u2009280", False)]
+    assert [(cell.text, cell.best) for cell in shown["bytes moved"]] == [("320", True), ("1\u202f280", False)]
     assert [cell.share for cell in shown["bytes moved"]] == [0.25, 1]
     assert [(cell.text, cell.best) for cell in shown["active lanes, of 32"]] == [("32", True), ("16", False)]
     assert [(cell.text, cell.best) for cell in shown["divergence, % of branches"]] == [("0", True), ("25", False)]

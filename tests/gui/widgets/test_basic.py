@@ -1,8 +1,12 @@
-"""Texts in too little room: a label ends in an ellipsis, a check box wraps first."""
+"""Texts in too little room: a label ends in an ellipsis, a check box, findings and problems wrap first."""
 
 from __future__ import annotations
 
-from gui.widgets.basic import ElidedLabel
+from PyQt6.QtWidgets import QLabel
+
+from gui.editor.problem_strip import ProblemStrip
+from gui.step_view.cards.findings import FindingsLabel
+from gui.widgets.basic import ElidedLabel, format_count
 from gui.widgets.elided_box import WrappedCheck
 
 
@@ -17,21 +21,53 @@ def test_a_label_ends_within_its_margins(qtbot):
     assert label.fontMetrics().horizontalAdvance(label.text()) <= 120 - 28
 
 
-def test_a_check_box_wraps_its_text_to_two_lines_before_it_elides_it(qtbot):
+def test_a_check_box_is_as_high_as_its_wrapped_text(qtbot):
     box = WrappedCheck("11  One launch: one atomic per block")
     qtbot.addWidget(box)
     box.show()
-
-    def height_at(share):
+    heights = []
+    for share in (1.1, 0.7, 0.45, 0.3):
         width = box.width() - box._text_room().width() + round(share * box.fontMetrics().horizontalAdvance(box.text()))
         box.resize(width, box.height())
         box.resize(width, box.minimumSizeHint().height())
-        return box.height()
+        heights.append(box.height())
+    line = box.fontMetrics().lineSpacing()
+    assert heights[0] < 2 * line <= heights[1]
+    assert heights[2] >= 3 * line
+    assert heights[3] >= 4 * line
 
-    one_line = height_at(1.1)
-    assert box.visible_text() == box.text()
-    two_lines = height_at(0.7)
-    assert two_lines >= 2 * box.fontMetrics().lineSpacing() > one_line
-    assert box.visible_text() == box.text()
-    assert height_at(0.35) == two_lines
-    assert box.visible_text().endswith("…")
+
+def test_findings_take_a_second_line_before_they_are_elided(qtbot):
+    label = FindingsLabel()
+    qtbot.addWidget(label)
+    text = "barrier not reached by all threads in line 5"
+    label.setText(text)
+    width, height = label.fontMetrics().horizontalAdvance(text), label.fontMetrics().height()
+    label.resize(round(0.7 * width), height)
+    assert label.visible_text().endswith("…")
+    label.resize(round(0.7 * width), 2 * height)
+    assert label.visible_text() == text
+    label.resize(round(0.4 * width), 2 * height)
+    assert label.visible_text().endswith("…")
+
+
+def test_a_problem_is_cut_between_words(qtbot):
+    strip = ProblemStrip()
+    qtbot.addWidget(strip)
+    sentence = "thread 63 writes an element that another thread reads without a barrier in between. "
+    for width in range(300, 420, 7):
+        strip.resize(width, 60)
+        strip._show_text(3 * sentence)
+        shown = strip.message.text()
+        assert shown.endswith(" …")
+        assert shown.split()[-2] in sentence.split()
+
+
+def test_a_number_is_not_broken_between_its_digits(qtbot):
+    label = QLabel(f"{format_count(16_777_215)} {format_count(16_777_215)}")
+    qtbot.addWidget(label)
+    label.setWordWrap(True)
+    half = label.fontMetrics().horizontalAdvance(format_count(16_777_215))
+    one_line = label.heightForWidth(3 * half)
+    # Even far too narrow, each number keeps its line.
+    assert label.heightForWidth(round(0.7 * half)) < 3 * one_line

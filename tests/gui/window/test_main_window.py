@@ -669,7 +669,7 @@ def test_the_racy_variant_is_explained_and_its_losses_counted(qtbot, window):
     caution = window.page.caution
     assert caution.isVisible()
     assert caution.reason_label.text() == window.bench.pattern.variant("racy").deliberate_error
-    assert caution.outcome_label.text().replace("\u2009", "").startswith("7 of 1200 updates lost")
+    assert caution.outcome_label.text().replace("\u202f", "").startswith("7 of 1200 updates lost")
     assert window.page.numbers.verdict.text() == "wrong, by design"
     assert not window.banner.isVisible()
     plot = window.page.view.levels.plot
@@ -1030,6 +1030,7 @@ def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
 
 def test_what_a_pattern_does_stands_whole_beside_its_name_in_a_narrow_window(qtbot, window):
     window.resize(1024, 700)
+    window.header.show_engine("simulator")  # the longest name
     qtbot.waitUntil(lambda: window.width() == 1024)
     for size, (name, pattern) in product(("normal", "large", "lecture hall"), window.bench.patterns.items()):
         if look().text_px != FONT_SIZES[size]:

@@ -56,7 +56,7 @@ def test_the_counts_of_an_image_go_with_it(qtbot, open_other_image):
     window.host.answers_later = False
     window.host.answer_all()
     wait_until_idle(qtbot, window)
-    assert view.facts["pixels"].text() == "1\u2009200 × 3"
+    assert view.facts["pixels"].text() == "1\u202f200 × 3"
 
 
 def test_no_other_page_keeps_what_came_of_the_image_before(qtbot, window, color):

@@ -126,5 +126,5 @@ def test_a_file_of_numbers_is_stepped_through_too(qtbot, open_step_tab, tmp_path
     for place in (0, 1):
         window.page.tabs.setCurrentIndex(place)
     assert window.status.message_label.text().endswith(
-        f"{np.prod(cut)} of {numbers.size:,} numbers".replace(",", "\u2009")
+        f"{np.prod(cut)} of {numbers.size:,} numbers".replace(",", "\u202f")
     )

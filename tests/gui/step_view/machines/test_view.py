@@ -71,7 +71,7 @@ def test_what_is_clicked_in_either_picture_stands_out_in_both(view, qtbot):
     bar = view.lanes.bar(view.moments.layout.tasks["chunk-1"].record)
     qtbot.mouseClick(view.lanes, Qt.MouseButton.LeftButton, pos=bar.center().toPoint())
     assert view.graph.picked == view.lanes.picked == "chunk-1"
-    assert "from 1\u2009000 elements, starting at 1\u2009000" in view.description.text().replace("\u00a0", " ")
+    assert "from 1\u202f000 elements, starting at 1\u202f000" in view.description.text().replace("\u00a0", " ")
     qtbot.mouseClick(
         view.graph,
         Qt.MouseButton.LeftButton,

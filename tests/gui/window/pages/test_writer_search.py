@@ -279,7 +279,7 @@ def test_a_block_that_does_too_much_leaves_the_smaller_run(qtbot, window):
     wait_for_answer(qtbot, card)
     assert "smaller run" in card.step.toolTip()
     assert card.step.text() == "Step in a smaller run"
-    assert "more than the 500\u2009000 that can be stepped through" in card.limit_label.text()
+    assert "more than the 500\u202f000 that can be stepped through" in card.limit_label.text()
     assert page.view.rect().contains(card.geometry())
     qtbot.mouseClick(card.step, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stepping)

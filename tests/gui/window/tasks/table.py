@@ -790,5 +790,11 @@ TASKS = {
         click("Curves"),
         pattern("histogram"),
         picture("large-histogram"),
+        example("24 letters, 4 threads: sections"),
+        record,
+        press(Key.Key_End),
+        picture("large-bins"),
+        begin_lecture,
+        picture("large-bins-lecture"),
     ),
 }
