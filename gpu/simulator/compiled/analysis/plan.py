@@ -173,24 +173,22 @@ def variables_by_item(items: Plan) -> Iterator[set[VariableKey]]:
                 yield from variables_by_item(body)
 
 
-def passed_variables(items: Plan) -> Iterator[VariableKey]:
-    """Yield the arguments of functions that wait, since local memory that is passed to them is used in many items."""
+def find_bindings(items: Plan) -> Iterator[tuple[PlannedFrame, Bind]]:
+    """Yield the initializations of parameters of inlined functions, each with the caller's frame."""
     for item in items:
         match item:
             case Region(statements):
-                for frame, statement in statements:
-                    if isinstance(statement, Bind):
-                        yield from used_variables(frame, statement.value)
+                yield from ((frame, statement) for frame, statement in statements if isinstance(statement, Bind))
             case UniformAssignment(frame, Bind() as bind):
-                yield from used_variables(frame, bind.value)
+                yield frame, bind
             case PlannedIf(_, _, _, then, orelse):
-                yield from passed_variables(then)
-                yield from passed_variables(orelse or [])
+                yield from find_bindings(then)
+                yield from find_bindings(orelse or [])
             case PlannedLoop(_, before, _, _, body, step):
                 for inner in (before, body, step):
-                    yield from passed_variables(inner)
+                    yield from find_bindings(inner)
             case PlannedCall(_, body):
-                yield from passed_variables(body)
+                yield from find_bindings(body)
 
 
 def used_variables(frame: PlannedFrame, node: object) -> Iterator[VariableKey]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled.analysis.plan import Plan, PlannedFrame, passed_variables, variables_by_item
+from gpu.simulator.compiled.analysis.plan import Plan, PlannedFrame, find_bindings, used_variables, variables_by_item
 from gpu.simulator.compiled.analysis.planner import KernelPlan
+from gpu.simulator.compiled.analysis.pointer_flow import find_reachable_variables
 from gpu.simulator.compiled.analysis.rematerialization import Assignments, RematerializableVariables, find_changed_slots
 from gpu.simulator.compiled.analysis.scalar_replacement import RowShape, ScalarReplacement, SplitPlace
 from gpu.simulator.compiled.block.scratch import Scratch
@@ -141,10 +142,15 @@ class KernelMemory:
             for node in walk(frame.function.body)
             if isinstance(node, ir.DeclareMemory)
         }
-        self._wide_variables |= (declared | self._plan_memories).intersection(passed_variables(items))
+        bindings = list(find_bindings(items))
+        # Local memory that is passed to functions that wait is used in many items.
+        passed = {key for frame, bind in bindings for key in used_variables(frame, bind.value)}
+        self._wide_variables |= (declared | self._plan_memories) & passed
         self._wide_variables |= {
             ("", slot) for slot in range(len(self._frames[""].function.parameters)) if ("", slot) in self._varying
         }
+        pointed = find_reachable_variables(self._wide_variables, self._frames.values(), bindings)
+        self._wide_variables |= declared & pointed
         for path, frame in self._frames.items():
             dependencies = [slot for each, slot in (*self._wide_variables, *self._computed) if each == path]
             for slot in dependencies:
