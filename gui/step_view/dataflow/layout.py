@@ -79,7 +79,9 @@ class Metrics:
         return self.head + row * self.pitch
 
 
-def compute_metrics(look: Look, column: float, label: float, pitch: float | None = None) -> Metrics:
+def compute_metrics(
+    look: Look, column: float, label: float, pitch: float | None = None, *, min_gap: float = 0.0
+) -> Metrics:
     """Return the sizes for a column width: narrow cells are lower, but never too low for text.
 
     Parameters
@@ -89,6 +91,8 @@ def compute_metrics(look: Look, column: float, label: float, pitch: float | None
         Widths in pixels of a column and of the labels.
     pitch : float, optional
         Preferred row height. Cells shrink to it, but not below small text, and rows keep space for operations.
+    min_gap : float
+        Minimum pixels between rows, for names above cells.
     """
     column = max(column, MIN_COLUMN_WIDTH)
     cell = look.px(26) * min(1.0, max(0.55, column / 34) ** 0.5) if column < 34 else look.px(26) * (column / 34) ** 0.5
@@ -99,7 +103,7 @@ def compute_metrics(look: Look, column: float, label: float, pitch: float | None
         lowest = max(look.px(_MIN_CELL_HEIGHT), look.small_px / MAX_TEXT_SHARE if look.is_enlarged else 0)
         cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + least_gap), lowest))
         gap = min(max(pitch - cell, cell * least_gap), max(gap, cell) * _MAX_GAP)
-    return Metrics(column, cell + gap, cell, label, look.px(14))
+    return Metrics(column, cell + max(gap, min_gap), cell, label, look.px(14))
 
 
 class DataflowLayout:

@@ -97,7 +97,9 @@ class Viewport:
         if self._sizes is None:
             # Fit all rows where that does not crowd them.
             pitch = (self.height - look().px(26)) / max(len(self.layout.rows), 1) if self.fitted else None
-            self._sizes = compute_metrics(look(), self._column, self._label_width(self.width), pitch)
+            has_names = self._max_name_length > 1
+            min_gap = QFontMetricsF(code_font(look().small_px)).height() + 1 if has_names else 0.0
+            self._sizes = compute_metrics(look(), self._column, self._label_width(self.width), pitch, min_gap=min_gap)
         return self._sizes
 
     def _label_width(self, width: float) -> float:

@@ -443,3 +443,15 @@ def test_bins_in_narrow_columns_show_the_start_of_their_range(view, monkeypatch,
     gaps = [QPointF((before.right() + after.left()) / 2, before.center().y()) for (before, _), (after, _)
             in itertools.pairwise(painted)]  # fmt: skip
     assert all(flow._region_of_row(0).contains(gap.toPoint()) for gap in gaps), "no line passes between names"
+
+
+def test_names_of_bins_fit_between_rows_in_enlarged_text(enlarged, monkeypatch):
+    layout = DataflowLayout(FakeDataflow(VALUES[:8]))
+    monkeypatch.setattr(layout, "names", lambda number: NAMES if number == 1 else ())
+    enlarged.open(layout, (1,), several_blocks=False)
+    for height in (200, 260, 420):
+        enlarged.resize(800, height)
+        flow = enlarged.canvas.flow
+        placed = flow._place_names(1)
+        assert min(box.top() for box, _ in placed) >= flow.cell_rect(0, 0).bottom(), height
+        assert flow._name_lettering.font.pixelSize() == look().small_px
