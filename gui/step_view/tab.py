@@ -344,7 +344,9 @@ class StepTab(QWidget):
         self.panes.flow.open(
             models.layout, models.warps, several_blocks=models.several_blocks, failed=bool(recording.failure)
         )
-        self.panes.flow.show_findings(models.finding_cells, build_finding_pictures(models))
+        pictures = build_finding_pictures(models)
+        self.panes.flow.show_findings(models.finding_cells, pictures)
+        self.panes.arrays.show_findings(pictures)
         if self.panes.symbols.isChecked():
             self._show_symbols()
         findings = [(moment, finding.message) for moment, finding in recording.findings]

@@ -23,6 +23,7 @@ from gui.step_view.arrays.shades import Mark, ValueRange
 from gui.step_view.arrays.tinted_grid import TintedGrid
 from gui.step_view.arrays.value_grid import FLOAT_CHARACTERS, MIN_READABLE_CELL, ValueGrid, compute_needed_width
 from gui.step_view.dataflow.descriptions import describe_race
+from gui.step_view.dataflow.finding_picture import FindingPainter, FindingPicture, choose_picture
 from gui.widgets.basic import wrap_tip
 
 if TYPE_CHECKING:
@@ -147,6 +148,8 @@ class MemoryView(QWidget):
         # Findings of the current launch with faulty elements.
         self._findings: list[LocatedFinding] = []
         self._findings_visible = True
+        self._pictures: Sequence[FindingPicture] = ()
+        self._finding_painter = FindingPainter()
         self.touches: list[ArrayAccess] = []
         self.updates_when_hidden = False
         self._highlighted: tuple[PickedElements, ...] = ()
@@ -159,7 +162,7 @@ class MemoryView(QWidget):
 
     def open(self, models: RecordingModels | None) -> None:
         """Set the recording."""
-        self.models, self.followed, self.moment = models, None, 0
+        self.models, self.followed, self.moment, self._pictures = models, None, 0, ()
         self.panels, self.touches, self._ranges, self._grids, self._initialized = [], [], {}, {}, {}
         self.update()
 
@@ -195,6 +198,18 @@ class MemoryView(QWidget):
         for panel in self.panels:
             self._extend_range(launch.number, panel)
         self.update()
+
+    def show_findings(self, pictures: Sequence[FindingPicture]) -> None:
+        """Show the pictures of findings that are about lanes instead of elements, by event, below the arrays."""
+        self._pictures = [picture for picture in pictures if picture.lanes is not None]
+        self.show_moment(self.moment, self.block, self.followed)
+
+    @property
+    def _strip(self) -> QRectF:
+        """Return the place of the pictures of findings."""
+        height = max((picture.height for picture in self._pictures), default=0) if self._findings_visible else 0
+        height = min(height, self.height() // 2)
+        return QRectF(0, self.height() - height, self.width(), height)
 
     def set_findings_visible(self, visible: bool) -> None:
         """Show or hide the marks of findings."""
@@ -236,7 +251,8 @@ class MemoryView(QWidget):
         shapes = tuple(panel.shape for panel in visible_panels)
         measure = QFontMetrics(self._title_font()).horizontalAdvance
         titles = tuple(measure(panel.title + self._describe_outside(panel)) for panel in visible_panels)
-        arguments = shapes, titles, self.width(), self.height(), self._title_height()
+        height = self.height() - int(self._strip.height())
+        arguments = shapes, titles, self.width(), height, self._title_height()
         widths = self._needed_widths(visible_panels)
         # Wide cells where there is room for them: elsewhere high ones, of which most values are readable, are better.
         has_room = not any(widths) or _pack_shelves(*arguments, widths)[0] >= look().px(_MIN_CELL)
@@ -265,10 +281,15 @@ class MemoryView(QWidget):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(look().theme.surface))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        strip = self._strip
+        if strip.height() > 0:
+            painter.save()
+            self._finding_painter.paint(painter, strip, choose_picture(self._pictures, self.moment), self.moment)
+            painter.restore()
         if self.models is None or not self.panels:
             painter.end()
             return
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         (cell, places), columns = self._arrange_grids(), self._columns()
         launch = self.models.recording.locate_moment(max(self.moment - 1, 0))[0].number
         painter.setFont(self._title_font())
@@ -450,6 +471,10 @@ class MemoryView(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
+        lane = self._finding_painter.thread_at(event.position()) if self._strip.contains(event.position()) else None
+        if lane is not None:
+            self.thread_clicked.emit(*lane)
+            return
         hit = self._element_at(event.position())
         if hit is None:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PyQt6.QtCore import QPointF, QRectF, Qt
@@ -98,6 +99,12 @@ class FindingPicture:
             place += 0.0 if before is None else 1.0 if element.index == before.index + 1 else 1.5
             places[element.index] = place
         return places
+
+
+def choose_picture(pictures: Sequence[FindingPicture], moment: int) -> FindingPicture:
+    """Return the picture of the last finding before a moment, or of the first one."""
+    so_far = [picture for picture in pictures if picture.moment < moment]
+    return so_far[-1] if so_far else pictures[0]
 
 
 class FindingPainter:

@@ -13,7 +13,7 @@ from gui.qt.events import is_event_type
 from gui.qt.timers import create_repeating_timer, create_single_shot_timer
 from gui.step_view.dataflow.canvas import Canvas, Marks
 from gui.step_view.dataflow.descriptions import CellFinding, describe_cell
-from gui.step_view.dataflow.finding_picture import FindingPainter, FindingPicture
+from gui.step_view.dataflow.finding_picture import FindingPainter, FindingPicture, choose_picture
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.viewport import Cell, Viewport
 from gui.widgets.basic import wrap_tip
@@ -206,8 +206,7 @@ class FlowView(QWidget):
         if strip.top() > 0:
             painter.setPen(QColor(look().theme.border))
             painter.drawLine(strip.topLeft(), strip.topRight())
-        so_far = [picture for picture in self._finding_pictures if picture.moment < self.moment]
-        picture = so_far[-1] if so_far else self._finding_pictures[0]
+        picture = choose_picture(self._finding_pictures, self.moment)
         self._finding_painter.paint(painter, strip, picture, self.moment)
 
     def prepare(self, moment: int) -> bool:

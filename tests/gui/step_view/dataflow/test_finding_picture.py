@@ -9,6 +9,7 @@ from PyQt6.QtGui import QImage
 from PyQt6.QtTest import QSignalSpy
 
 from gui.painting.theme import look
+from gui.step_view.arrays.view import MemoryView
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.recording.finding_pictures import build_finding_pictures
 from gui.step_view.recording.models import build_models
@@ -76,6 +77,27 @@ def test_a_first_statement_that_fails_has_a_picture(qtbot, show, body, caption, 
     assert red.max(axis=0)[1] < view.width() - 2
     clicked = QSignalSpy(view.thread_clicked)
     for y in range(0, view.height(), 8):
+        for x in range(0, view.width(), 6):
+            qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, y))
+    assert list(thread) in list(clicked)
+
+
+def test_arrays_show_a_finding_about_lanes_below_them(qtbot):
+    (body, _, _, thread) = FIRST_STATEMENTS[-1]
+    models = build_own_models(body)
+    view = MemoryView()
+    qtbot.addWidget(view)
+    view.resize(410, 400)
+    view.show()
+    view.open(models)
+    view.show_findings(build_finding_pictures(models))
+    view.show_moment(models.findings[0].moment + 1, 0, None)
+    red = find_red_pixels(view)
+    assert red.size
+    cells, places = view._arrange_grids()
+    assert red[:, 0].min() > max(y + cells for _, y in places), "below the arrays"
+    clicked = QSignalSpy(view.thread_clicked)
+    for y in range(red[:, 0].min(), view.height(), 8):
         for x in range(0, view.width(), 6):
             qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(x, y))
     assert list(thread) in list(clicked)

@@ -556,6 +556,9 @@ TASKS = {
             picture(f"10-{kind}-step"),
             lambda desk: desk.click(desk.own_step.panes.kinds.buttons["Flow"]),
             picture(f"10-{kind}-flow"),
+            lambda desk: desk.click(desk.own_step.panes.kinds.buttons["Arrays"]),
+            *((sees("warp 1"),) if kind == "divergent-barrier" else ()),
+            picture(f"10-{kind}-arrays"),
         )
         for kind, (text, word, told) in FINDINGS.items()
     },
