@@ -37,6 +37,7 @@ from gpu.simulator.counting.expression_counter import ExpressionCounter
 from gpu.simulator.executor.state.memory import POISON
 from gpu.simulator.frontend.editor_diagnostics import build_diagnostic
 from gpu.simulator.simulated_module import SimulatedModule
+from gpu.timing.estimate.compiler import CapabilityError
 
 _THOROUGH_SIZE = 65
 """Largest size for which every kind of input is tried; each larger size has `_EFFECTIVE_KINDS` and a few others."""
@@ -342,7 +343,10 @@ class _Grader:
     def _check_limits(self) -> Judgment:
         limits = tuple(self._worst_limits.values())
         if self._task.modeled_limit:
-            limits = (*limits, self._check_modeled_limit())
+            try:
+                limits = (*limits, self._check_modeled_limit())
+            except CapabilityError as error:
+                return self._describe_unrunnable(error)
         exceeded = [limit for limit in limits if not limit.is_met]
         orders = tuple(
             case.schedule

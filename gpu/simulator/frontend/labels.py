@@ -43,7 +43,7 @@ class _Level:
     crossing: list[_Region] = field(default_factory=list)
 
 
-class Labels:
+class LabelLowering:
     """The labels of a function, and the loops and switches around the statement that is being lowered.
 
     Parameters

@@ -19,7 +19,7 @@ from gpu.simulator.frontend.clang.parsing import (
 )
 from gpu.simulator.frontend.expressions.construction import build_default_array, lower_array_braces
 from gpu.simulator.frontend.expressions.expressions import Expressions
-from gpu.simulator.frontend.labels import Labels
+from gpu.simulator.frontend.labels import LabelLowering
 from gpu.simulator.frontend.lowering.addresses import is_assignment, is_reference_function
 from gpu.simulator.frontend.lowering.classes import (
     DESTRUCTOR_ADVICE,
@@ -76,7 +76,7 @@ class Statements:
         self._expressions = expressions
         self._scope = expressions.scope
         self._types = expressions.scope.unit.types
-        self._labels = Labels(expressions.scope)
+        self._labels = LabelLowering(expressions.scope)
 
     def lower_block(self, cursor: Cursor) -> list[ir.Statement]:
         """Lower the statements between braces."""

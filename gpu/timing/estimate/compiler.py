@@ -22,6 +22,13 @@ _EXTRA_REGISTERS = 6
 """Registers that contain no variable: the stack pointer, addresses of constants, temporaries."""
 _MINIMUM_REGISTERS, _MAXIMUM_REGISTERS = 8, 255
 
+_REDUCTION, _REDUCTION_CAPABILITY = "llvm.nvvm.redux", 8.0
+"""The intrinsic of `__reduce_add_sync` and its siblings, and the least compute capability that has it."""
+
+
+class CapabilityError(CompileError):
+    """A kernel needs a GPU of a higher compute capability."""
+
 
 def generate_ptx(
     function: ir.Function, variables: Mapping[str, tuple[str, Array]], capability: str, source_file: str = ""
@@ -40,10 +47,19 @@ def generate_ptx(
 
     Raises
     ------
+    CapabilityError
+        The GPU lacks an instruction of the kernel.
     CompileError
         The kernel has a feature that cannot be estimated.
     """
     text = ThreadWriter(variables, source_file).write_kernel(function)
+    # LLVM would end the process.
+    if _REDUCTION in text and float(capability) < _REDUCTION_CAPABILITY:
+        raise CapabilityError(
+            f"{function.name} needs compute capability {_REDUCTION_CAPABILITY} for a __reduce function, "
+            f"and this GPU has {capability}.",
+            advice="Reduce with shuffles.",
+        )
     machine = _create_target_machine(f"sm_{capability.replace('.', '')}")
     try:
         module = llvm.parse_assembly(text)

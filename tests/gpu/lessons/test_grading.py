@@ -106,7 +106,9 @@ def test_a_limit_is_held_against_what_is_counted() -> None:
     said = grade_submission(lesson, task, initial_text(lesson, task))
     assert not said.accepted
     assert [(limit.counter, limit.counted, limit.most, limit.is_met) for limit in said.limits] == [
-        ("barriers", 13, 7, False)
+        ("barriers", 13, 7, False),
+        ("operations", 384, 400, True),
+        ("operations", 384, 256, True),
     ]
     assert "over a limit: barriers" in said.verdict.words
 

@@ -13,7 +13,7 @@ from gpu.simulator.ir.forms import Missing
 from gpu.simulator.ir.intrinsics import INTRINSICS
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing import compiler
-from gpu.timing.estimate.compiler import estimate_registers, generate_ptx
+from gpu.timing.estimate.compiler import CapabilityError, estimate_registers, generate_ptx
 from gpu.timing.gpus import find_gpu
 from gpu.timing.kernels import compile_modeled_file
 from gpu.timing.ptx.library_functions import find_library_name
@@ -336,3 +336,11 @@ def test_the_constant_cache_serves_one_address_of_a_warp_at_a_time(tmp_path, wit
     cycles = run.data()["time_us"] * 1e3 * find_gpu("rtx-3080").clock_ghz
     served = cycles / (64 * loads)  # cycles of a multiprocessor for each load of a warp
     assert served == pytest.approx(passes, rel=0.1) if passes > 1 else served < 3.5
+
+
+def test_an_old_gpu_has_no_reduction_of_a_warp(tmp_path) -> None:
+    text = "__global__ void f(int *a) { a[threadIdx.x] = __reduce_add_sync(0xffffffffu, a[threadIdx.x]); }"
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("f")
+    assert "redux.sync.add" in generate_ptx(kernel.function, kernel.variables, "8.0")
+    with pytest.raises(CapabilityError, match=r"f needs compute capability 8\.0"):
+        generate_ptx(kernel.function, kernel.variables, "7.5")

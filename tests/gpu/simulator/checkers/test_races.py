@@ -881,8 +881,8 @@ GUESS = "int *p = data + t % 2; int old = *p, seen;\n"
         (GUESS + "while ((seen = atomicCAS(p, old, old + 1)) != old) old = seen;", []),
         (
             """float *p = (float *)data; float old = *p; int seen; do { seen = __float_as_int(old);
-            old = __int_as_float(atomicCAS((int *)p, seen, __float_as_int(old + 1))); }
-            while (__float_as_int(old) != seen);""",
+            old = __int_as_float(atomicCAS((int *)p, seen, __float_as_int(old + 1)));
+            } while (__float_as_int(old) != seen);""",
             [],
         ),
         # One attempt, a result that no loop tests, and an expected value that is not the guess.
