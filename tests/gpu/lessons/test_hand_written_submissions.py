@@ -87,6 +87,7 @@ WRONG: list[tuple[str, str | Edits]] = [
     (FIXED, (("*y = total", "atomicAdd(y, total)"),)),
     (FIXED, (("t < blockDim.x; ++t", "t < 64; ++t"),)),
     (KAHAN, "total += x[i];"),
+    ("02-divergence/clamp", (("value < low", "value < -fabsf(low)"),)),
     (FIRST, (("x[i] < 0", "-x[i] > 0"),)),
     (RANK, MATCH.format("(float)x[i]")),
     ("08-reduction/largest", (("own = max(own, x[i])", "own = abs(own) > abs(x[i]) ? own : x[i]"),)),

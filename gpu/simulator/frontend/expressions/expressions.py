@@ -27,6 +27,7 @@ from gpu.simulator.frontend.expressions.operators import (
     place_of_operation,
 )
 from gpu.simulator.frontend.expressions.statement_expressions import lower_statement_expression
+from gpu.simulator.frontend.lowering.addresses import is_reference_cast
 from gpu.simulator.frontend.lowering.conversions import (
     address_of,
     build_constant,
@@ -38,7 +39,7 @@ from gpu.simulator.frontend.lowering.conversions import (
 )
 from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.scope import Scope
-from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_reference, value_type
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, value_type
 from gpu.simulator.types import BOOL, Pointer, Scalar, Struct, Type, Void
 
 _LITERALS = (
@@ -163,9 +164,16 @@ def _cast(lower: Lowering, cursor: Cursor) -> ir.Expression:
         return build_zero(type)  # T()
     if isinstance(type, Void):
         return lower.lower_discarded(children[-1])
-    if is_reference(cursor.type):
-        return read(dereference(convert(lower.address(children[-1]), Pointer(type), cursor), cursor))
-    return lower.convert(children[-1], value_type(type))
+    place = _cast_place(lower, cursor)
+    return lower.convert(children[-1], value_type(type)) if place is None else read(place)
+
+
+def _cast_place(lower: Lowering, cursor: Cursor) -> ir.Element | None:
+    """Lower a cast to a reference, such as `const_cast<int &>(x)`, to the place of its operand."""
+    if not is_reference_cast(cursor):
+        return None
+    pointer = convert(lower.address(cursor.children[-1]), Pointer(lower.type_of(cursor)), cursor)
+    return dereference(pointer, cursor)
 
 
 def _call(lower: Lowering, cursor: Cursor) -> ir.Expression:
@@ -208,6 +216,7 @@ _VALUES: dict[CursorKind, Callable[[Lowering, Cursor], ir.Expression]] = {
 _PLACES: dict[CursorKind, Callable[[Lowering, Cursor], ir.Place | None]] = {
     CursorKind.PAREN_EXPR: lambda lower, cursor: lower.place(only_child(cursor)),
     CursorKind.UNEXPOSED_EXPR: _converted_place,
+    **dict.fromkeys(_CASTS, _cast_place),
     CursorKind.DECL_REF_EXPR: place_of_name,
     CursorKind.MEMBER_REF_EXPR: place_of_member,
     CursorKind.ARRAY_SUBSCRIPT_EXPR: place_of_element,

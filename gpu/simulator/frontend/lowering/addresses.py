@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from gpu.simulator.frontend.clang.parsing import ClangType, Cursor, CursorKind, TypeKind
@@ -16,6 +17,13 @@ _FUNCTIONS = (
     CursorKind.OVERLOADED_DECL_REF,
 )
 _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
+_CASTS = (
+    CursorKind.CSTYLE_CAST_EXPR,
+    CursorKind.CXX_STATIC_CAST_EXPR,
+    CursorKind.CXX_REINTERPRET_CAST_EXPR,
+    CursorKind.CXX_CONST_CAST_EXPR,
+)
+_REFERENCE_CAST = re.compile(r"\w+_cast\s*<[^()]*&\s*>\s*\(|\([^()]*&\s*\)")
 
 
 def find_addressed_variables(function: Cursor) -> set[Cursor]:
@@ -80,6 +88,10 @@ def _reference_arguments(cursor: Cursor) -> Iterator[Cursor]:
                 yield argument
 
 
+def _reference_casts(cursor: Cursor) -> Iterable[Cursor]:
+    return cursor.children[-1:] if is_reference_cast(cursor) else ()
+
+
 def _lambda_captures(cursor: Cursor) -> Iterator[Cursor]:
     for declaration in find_reference_captures(cursor):
         yield declaration
@@ -103,7 +115,16 @@ _REFERRING: dict[CursorKind, Callable[[Cursor], Iterable[Cursor]]] = {
     CursorKind.CALL_EXPR: _reference_arguments,
     CursorKind.LAMBDA_EXPR: _lambda_captures,
     CursorKind.INIT_LIST_EXPR: _reference_members,
+    **dict.fromkeys(_CASTS, _reference_casts),
 }
+
+
+def is_reference_cast(cursor: Cursor) -> bool:
+    """Return whether an explicit cast is to a reference, so that it names its operand's place.
+
+    The type of such an expression is the referenced one: only its text has the reference.
+    """
+    return cursor.kind in _CASTS and _REFERENCE_CAST.match(cursor.text) is not None
 
 
 def is_assignment(cursor: Cursor) -> bool:

@@ -435,3 +435,32 @@ def test_functions_share_a_shared_variable_that_is_declared_outside_of_them(engi
     kernel.launch((1, 1, 1), (40, 1, 1), [values.view(np.uint8), out.view(np.uint8)])
     np.testing.assert_array_equal(out, values.sum() + values[::-1])
     assert module.kernel("k").static_shared_bytes == 41 * 4
+
+
+def test_a_cast_to_a_reference_names_its_operand() -> None:
+    before = """
+    struct Base { int a; };
+    struct Wide : Base { int b; };
+    template <typename T> DEVICE T &&pass(T &value) { return static_cast<T &&>(value); }
+    """
+    body = """
+    int k = i;
+    static_cast<int &>(k) += 3;
+    const int &c = k;
+    const_cast<int &>(c) *= 4;
+    out[0] = k;
+    volatile int *v = out + 1;
+    int &r = const_cast<int &>(v[0]);
+    r = k + 5;
+    (int &)v[1] = 7;
+    float f = 1.5f + i;
+    reinterpret_cast<int &>(f) += 1;
+    out[3] = reinterpret_cast<const int &>(f);
+    Wide w = {};
+    w.b = i;
+    static_cast<Base &>(w).a = 9 - i;
+    out[4] = w.a + 2 * w.b;
+    int &&m = pass(out[5]);
+    m = static_cast<int>(f) & static_cast<unsigned char>(k);
+    """
+    compare_program(before, body)
