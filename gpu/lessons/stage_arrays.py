@@ -20,7 +20,8 @@ INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only
 """Kinds of generated inputs: random, and special cases that reveal common mistakes.
 
 "fractions", "precise" and "tiny" differ from random only for floats, "large" and "close" only for arrays without a
-declared range. "close" are the largest integers, which differ by less than a float's rounding.
+declared range. "large" integers include the lowest and the highest. "close" are the largest integers, which differ by
+less than a float's rounding.
 "precise" has random bits in the whole mantissa; its values have one sign, so that sums do not cancel.
 """
 
@@ -175,6 +176,9 @@ def generate_array(
             values += _FRACTION * generator.integers(1, round(1 / _FRACTION), size)
         case "precise" if dtype.kind == "f":
             values = max(high, low, key=abs) * generator.uniform(0.5, 1.0, size)
+        case "large" | "close" if dtype.kind in "iu" and array.is_free and size > 1:
+            # Random integers hardly ever include the lowest and the highest, which overflow in a difference.
+            values[generator.choice(size, 2, replace=False)] = low, high
     values = values.clip(min(low, high), high)
     if dtype.kind == "f" and kind == "large" and not array.low:
         values *= _FLOAT_SCALE

@@ -87,6 +87,8 @@ WRONG: list[tuple[str, str | Edits]] = [
     (FIXED, (("*y = total", "atomicAdd(y, total)"),)),
     (FIXED, (("t < blockDim.x; ++t", "t < 64; ++t"),)),
     (KAHAN, "total += x[i];"),
+    ("17-sort/odd-even", (("keys[first] > keys[first + 1]", "keys[first] >= keys[first + 1] + 1"),)),
+    ("17-sort/bitonic", (("min(s[t], s[other])", "s[t] - s[other] < 0 ? s[t] : s[other]"),)),
     ("02-divergence/clamp", (("value < low", "value < -fabsf(low)"),)),
     (FIRST, (("x[i] < 0", "-x[i] > 0"),)),
     (RANK, MATCH.format("(float)x[i]")),
