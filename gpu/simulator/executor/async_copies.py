@@ -83,7 +83,8 @@ class AsyncCopies:
             perform(mask)
             return lambda due: None
         reads = np.broadcast_to(size if read_bytes is None else read_bytes, self._group.shape) > 0
-        ends = ((to, AccessSite(position, "write"), None), (source, AccessSite(position, "read"), reads))
+        written = AccessSite(position, "write", bulk=self._bulk)
+        ends = ((to, written, None), (source, AccessSite(position, "read"), reads))
         part = min(size, 16)
         accesses = [
             _CopyAccess(pointer.offset_by(offset, 1), site, part, bits)

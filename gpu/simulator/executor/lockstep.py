@@ -24,6 +24,7 @@ from gpu.simulator.executor.state.batches import (
     MAX_REPETITIONS,
     classify_wait,
     find_reachable_functions,
+    has_wait_loop,
     never_ends,
     only_tests_phases,
     reads_strongly,
@@ -360,7 +361,10 @@ class LockstepCompiler:
                 iterations += 1
                 if limit := reached_limit(frame, live, iterations):
                     is_endless = live is not None and never_ends_now(frame, live, iterations)
-                    raise _loop_error(frame, live or mask, position, limit, is_endless=is_endless)
+                    if live is not None and waits_for_phase_for_ever(frame.batch):
+                        raise _phase_error(frame, live, position)
+                    advice = "" if not has_wait_loop(statement) or may_wait() else _WEAK_WAIT
+                    raise _loop_error(frame, live or mask, position, limit, advice, is_endless=is_endless)
             frame.continued_mask = outer
             return mask if frame.returned_mask is returned else mask.without(frame.returned_mask)
 
@@ -512,8 +516,27 @@ def _has_all_remaining_lanes(batch: RunningBatch, live: LaneMask) -> bool:
     return is_last and live.count == batch.geometry.lanes
 
 
+def _phase_error(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> LaunchError:
+    """Return the error of lanes that wait for a phase of an mbarrier that no thread completes."""
+    thread = frame.batch.describe(int(mask.lanes[0]))
+    return LaunchError(
+        f"{position}: this loop does not end: {thread} waits for a phase of an mbarrier that no thread can complete.",
+        position=position,
+        advice="A phase needs as many arrivals as the count of the mbarrier, and all bytes that it expects. A thread "
+        "that leaves earlier must arrive all the same, as by arrive_and_drop(). The parity must be that of the phase.",
+        kind="endless",
+        thread=thread,
+    )
+
+
+_WEAK_WAIT = (
+    " It tests memory by ordinary loads, whose values a compiler may keep in registers: if it waits for another "
+    "thread, use volatile or atomic ones."
+)
+
+
 def _loop_error(
-    frame: CallFrame, mask: LaneMask, position: SourcePosition, duration: str, *, is_endless: bool = False
+    frame: CallFrame, mask: LaneMask, position: SourcePosition, duration: str, advice: str, *, is_endless: bool
 ) -> LaunchError:
     """Return the error of lanes that are in a loop after a limit; `is_endless` if nothing can end it."""
     verb, reason = ("does", ", and no thread can end it") if is_endless else ("did", "")
@@ -521,7 +544,7 @@ def _loop_error(
         f"{position}: this loop {verb} not end: {frame.batch.describe(int(mask.lanes[0]))} is still in it after "
         f"{duration}{reason}.",
         position=position,
-        advice="Check the condition that ends the loop.",
+        advice=f"Check the condition that ends the loop.{advice}",
         kind="endless" if is_endless else "unfinished",
         thread=frame.batch.describe(int(mask.lanes[0])),
     )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-RaceScope = Literal["instruction", "copy", "bulk", "warp", "block", "cluster", "grid", "launches"]
+RaceScope = Literal["instruction", "copy", "running bulk", "bulk", "warp", "block", "cluster", "grid", "launches"]
 """The narrowest scope that contains two accesses: one instruction, or threads of one warp, block, cluster or grid, or
-two launches; "copy" if one access is an asynchronous copy that is still running; "bulk" if the earlier one is a bulk
-copy to shared memory, which an mbarrier completes."""
+two launches; "copy" or "running bulk" if one access is an asynchronous copy that is still running, the latter by an
+mbarrier; "bulk" if the earlier one is a bulk copy to shared memory, which an mbarrier completes."""
 
 _ADVICE: dict[RaceScope, str] = {
     "instruction": "The threads of one statement are unordered: use an atomic operation, or let one thread write",
     "copy": "The asynchronous copy runs until its thread waits for it: add a wait between the two accesses, such as "
-    "__pipeline_wait_prior(), and a __syncthreads() after it if other threads access the data",
+    "__pipeline_wait_prior(), or let an existing one leave fewer copies pending, and add a __syncthreads() after it if "
+    "other threads access the data",
+    "running bulk": "The bulk copy is still running: wait for a phase of its mbarrier that expects all its bytes "
+    "(expect_tx), with all other copies that complete this phase",
     "bulk": "Only a thread that waits for the phase of the mbarrier knows that the bulk copy has ended: add a wait, "
     "such as mbarrier.try_wait, before the access, or a barrier after another thread's wait",
     "warp": "No barrier separates the two accesses: add a __syncwarp() between them",
@@ -29,11 +32,13 @@ RaceCause = Literal[
     "narrow read",
     "narrow read fence",
     "unfenced write",
+    "unfenced ticket",
     "narrow write",
     "narrow write fence",
     "narrow access",
     "ignored flag",
     "late write",
+    "early flag",
 ]
 """Why synchronization through memory does not order two accesses."""
 
@@ -50,6 +55,8 @@ _CAUSES: dict[RaceCause, str] = {
     "is in another {scope}: use a {fence}",
     "unfenced write": "The flag is written without a fence before it: add a {fence} between the write of the data and "
     "the write of the flag",
+    "unfenced ticket": "No fence precedes the atomic operation by which the other thread learns that the data is "
+    "written: add a {fence} between the write of the data and the atomic operation",
     "narrow write": "The write of the flag is of {scope} scope, and the thread that reads the flag is in another "
     "{scope}: use a write of device scope",
     "narrow write fence": "The fence before the write of the flag is of {scope} scope, and the thread that reads the "
@@ -60,6 +67,8 @@ _CAUSES: dict[RaceCause, str] = {
     "the access to the data",
     "late write": "Other threads may see a thread's write of its flag only after the thread has read the other flag: "
     "add a {fence} between the write and the read, or make both accesses seq_cst",
+    "early flag": "The flag that was read was written before these data: write the flag after the data and a {fence}. "
+    "If it belongs to earlier data, wait until these have been read before overwriting them",
 }
 
 
@@ -78,7 +87,9 @@ def format_race_cause(cause: RaceCause, *, fence: str, scope: str) -> str:
     return _CAUSES[cause].format(fence=f"{fence}()", scope=scope) + "."
 
 
-def format_race_advice(scope: RaceScope, *, is_one_line: bool, has_atomic: bool) -> str:
+def format_race_advice(
+    scope: RaceScope, *, is_one_line: bool, has_atomic: bool, has_named_barriers: bool = False
+) -> str:
     """Return a sentence that states why two accesses race, and how to order them.
 
     Parameters
@@ -89,8 +100,14 @@ def format_race_advice(scope: RaceScope, *, is_one_line: bool, has_atomic: bool)
         Whether both accesses are in one source line, where a barrier between them rarely fits.
     has_atomic : bool
         Whether one of them is already an atomic operation.
+    has_named_barriers : bool
+        Whether the kernel has named barriers, as its warps have different roles: then not all may reach one barrier.
     """
-    advice = _ADVICE[scope].format(atomic="atomic operations on both sides" if has_atomic else "an atomic operation")
+    advice = _ADVICE[scope].format(
+        atomic="atomic operations on both sides" if has_atomic else "an atomic operation",
+    )
+    if has_named_barriers and scope == "block":
+        advice += ", or a named barrier that the threads of both reach, if not all threads of the block do"
     if is_one_line and scope in ("warp", "block"):
         advice += ", or use an atomic operation"
     return f"{advice}."

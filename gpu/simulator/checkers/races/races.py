@@ -32,6 +32,7 @@ from gpu.simulator.checkers.races.shadow import (
     high_records,
     low_records,
 )
+from gpu.simulator.checkers.races.tickets import Tickets
 from gpu.simulator.executor.launch import BUFFERED, TRIAL_SCHEDULES
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
@@ -183,6 +184,8 @@ class RaceChecker(Checker):
 
     def _clear_records(self) -> None:
         """Clear all records of accesses."""
+        self._tickets = Tickets()
+        self._has_named_barriers = False
         self._order = HappensBefore()
         self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
@@ -241,6 +244,7 @@ class RaceChecker(Checker):
             self._report(now, hit, extract_threads(records[hit], slot), records[hit] & EVENT)
 
     def phase(self, batch: BlockBatch, change: PhaseChange) -> None:
+        self._has_named_barriers |= change.phase < 0
         if change.passes:
             self._order.pass_phase(change)
         else:
@@ -350,6 +354,9 @@ class RaceChecker(Checker):
                 flags = checked.shadow.get_or_create(_LAST_WRITE).take(checked.cells)
                 self._flags[checked.lanes] = np.where(flags != 0, flags, self._flags[checked.lanes])
                 checked.shadow.get_or_create(_LAST_STRONG)[checked.cells] = records
+                is_ticket = site.action == "atomic" and site.use == ValueUse.BRANCH
+                if is_ticket and checked.access.memory.space == "global" and checked.cells.size <= _MAX_TICKETS:
+                    self._record_tickets(checked)
             if site.action == "write" or not (checked.access.used and site.op in ("", "add", "or", "cas")):
                 checked.shadow.get_or_create(_LAST_WRITE)[checked.cells] = records
             synchronization.record_strong_access(
@@ -361,6 +368,11 @@ class RaceChecker(Checker):
             )
         elif site.action == "write":
             synchronization.record_write(checked.shadow, checked.cells)
+
+    def _record_tickets(self, checked: _CheckedAccess) -> None:
+        per_block = checked.batch.geometry.lanes_per_block
+        for thread, cell in zip(self._threads[checked.lanes].tolist(), checked.cells.tolist(), strict=True):
+            self._tickets.take((id(checked.shadow), cell), thread // per_block, (checked.event, thread))
 
     def _get_shadow(self, memory: FlatMemory, batch: BlockBatch, size: int) -> Shadow:
         shadow = self._shadows.get(memory)
@@ -680,7 +692,10 @@ class RaceChecker(Checker):
             )
             if value is not None
         )
-        cause = self._find_cause(checked, lane, earlier, thread, event) if scope not in ("copy", "launches") else None
+        if scope == "copy" and earlier.bulk:
+            scope = "running bulk"
+        is_copy = scope in ("copy", "running bulk")
+        cause = None if is_copy or scope == "launches" else self._find_cause(checked, lane, earlier, thread, event)
         if cause is not None:
             advice = format_race_cause(
                 cause,
@@ -692,6 +707,7 @@ class RaceChecker(Checker):
                 scope,
                 is_one_line=_line_key(earlier.position) == _line_key(access.site.position),
                 has_atomic="atomic" in (earlier.action, access.site.action),
+                has_named_barriers=self._has_named_barriers,
             )
         return Finding(
             "race",
@@ -715,14 +731,18 @@ class RaceChecker(Checker):
         if site.is_strong and earlier.is_strong and both_strong and (is_narrow(site) or is_narrow(earlier)):
             return "narrow access"
         cause = synchronization.find_cause(lane, thread, event)
-        if cause is None and self._has_read_flag(lane, thread, event):
-            cause = "unfenced write"
+        if cause is None and (written := self._find_flag_time(lane, thread)):
+            cause = "unfenced write" if written > event else "early flag" if earlier.action == "write" else None
+        per_block = checked.batch.geometry.lanes_per_block
+        block, other = (int(each) // per_block for each in (self._threads[lane], thread))
+        if cause is None and self._tickets.follow(block, other, event):
+            cause = "unfenced ticket"
         return cause
 
-    def _has_read_flag(self, lane: int, thread: int, event: int) -> bool:
-        """Return whether a lane has read a flag that a thread wrote after an event."""
+    def _find_flag_time(self, lane: int, thread: int) -> int:
+        """Return when a thread wrote the flag that a lane has read last; 0 if another thread wrote it."""
         record = int(self._flags[lane])
-        return record != 0 and (record >> 32) - 1 == thread and (record & EVENT) > event
+        return record & EVENT if (record >> 32) - 1 == thread else 0
 
     def _find_scopes(
         self, checked: _CheckedAccess, lanes: Array, threads: Array, events: Array, other_batch: BlockBatch | None
@@ -756,6 +776,8 @@ class RaceChecker(Checker):
 _SCOPES: tuple[RaceScope, ...] = ("instruction", "warp", "block", "cluster", "grid", "copy", "bulk", "launches")
 """Scopes of races; a barrier for the threads of one also orders those of the scopes before it."""
 _TRIAL_NOTE = f" It occurs with --schedule {' or '.join(TRIAL_SCHEDULES)}."
+_MAX_TICKETS = 64
+"""The most lanes of an instruction whose atomic operations count as tickets."""
 _LAST_WRITE = "last strong write"
 """The slot with the last write of a cell by a strong access that may set a flag."""
 _LAST_STRONG = "last strong"

@@ -86,6 +86,13 @@ ORDERED_BY = {
         "s[t] = t;\nout[i] = s[t ^ 1];",
         "No barrier separates the two accesses: add a __syncwarp() between them.",
     ),
+    "two warps of a kernel with named barriers": (
+        's[t] = t;\nasm volatile("bar.sync 3, 64;" ::: "memory");\nout[i] = s[t ^ 32];\ns[t] = 0;',
+        (
+            "No barrier separates the two accesses: add a __syncthreads() between them, or a named barrier that the "
+            "threads of both reach, if not all threads of the block do."
+        ),
+    ),
     "one line": (
         "s[t] = s[t ^ 32] + 1;",
         "No barrier separates the two accesses: add a __syncthreads() between them, or use an atomic operation.",

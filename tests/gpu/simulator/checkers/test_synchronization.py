@@ -24,6 +24,8 @@ NARROW_LOCK_FENCE = "The fence after the atomic operation that takes the lock is
 NARROW_RELEASE_FENCE = "The fence before the write of the flag is of block scope"
 NARROW_ACQUIRE_FENCE = "The fence after the read of the flag is of block scope"
 NARROW_ACCESS = "A strong access is of block scope"
+EARLY_FLAG = "The flag that was read was written before these data"
+NO_TICKET_FENCE = "No fence precedes the atomic operation by which the other thread learns"
 IGNORED_FLAG = "No branch tests the value of the flag"
 
 
@@ -117,7 +119,7 @@ MESSAGES = {
             "if (b == 0) { atomicExch(flag, 1); data[0] = 42; __threadfence(); atomicExch(flag + 1, 1); }"
             f"else {{ {ATOMIC_WAIT} __threadfence(); out[0] = data[0]; }}"
         ),
-        NO_CAUSE,
+        EARLY_FLAG,
     ),
     "flag never looked at": (
         message("__threadfence(); atomicExch(flag, 1);", "int seen = atomicAdd(flag, 0); __threadfence();"),
@@ -422,7 +424,7 @@ def test_threads_of_a_block(name: str) -> None:
 
 def test_a_ring_that_overwrites_in_another_schedule() -> None:
     body, _, block = IN_BLOCK["ring"]
-    check(Program(body.replace("emptied >= 2", "emptied >= 3"), NO_CAUSE, 1, block, schedule="shuffle:1"))
+    check(Program(body.replace("emptied >= 2", "emptied >= 3"), EARLY_FLAG, 1, block, schedule="shuffle:1"))
 
 
 PTX = """__device__ void put(int *p, int v) {
@@ -496,7 +498,7 @@ if (last) {{ {after} if (t < gridDim.x) out[t] = data[t]; if (t == 0) *flag = 0;
         (FENCE, 1, FENCE, ""),
         (FENCE, 1, "", NO_ACQUIRE_FENCE),
         (FENCE, 1, FENCE_BLOCK, "The fence after the read of the flag is of block scope"),
-        ("", 1, FENCE, NO_CAUSE),
+        ("", 1, FENCE, NO_TICKET_FENCE),
         (FENCE_BLOCK, 1, FENCE, NARROW_RELEASE_FENCE),
         (FENCE, 2, FENCE, NO_CAUSE),
         (FENCE, 6, FENCE, NO_CAUSE),

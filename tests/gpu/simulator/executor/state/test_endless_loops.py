@@ -38,6 +38,13 @@ def test_only_a_loop_that_no_thread_can_end_is_endless(body: str, kind: str) -> 
     assert ("did not end" in finding.message and "If the loop does end" in finding.message) == (kind == "unfinished")
 
 
+@pytest.mark.parametrize(("load", "is_weak"), [("a[1]", True), ("*(volatile int *)&a[1]", False)])
+def test_a_wait_by_ordinary_loads_is_named(load: str, *, is_weak: bool) -> None:
+    source = f"__global__ void f(int *a) {{ while ({load} == 0) {{}} }}"
+    (finding,) = simulate("test.cu", "f", 1, 1, ["zeros:64"], source=source, max_steps=300).findings
+    assert ("It tests memory by ordinary loads" in finding.message) is is_weak
+
+
 @pytest.mark.parametrize(
     "count", ["for (int k = 0; k < 200; ++k) flag[1];", "int k = 0; while (flag[1] == 0 && k++ < 200) {}"]
 )
@@ -66,7 +73,7 @@ def test_warps_that_wait_for_a_phase_that_no_warp_completes_are_a_deadlock(
     source = PHASES.format(first=f"(void)ready.arrive(); {wait}", second=f"(void)ready.arrive(); {wait}")
     (finding,) = simulate("test.cu", "f", 1, 64, ["zeros:64"], source=source).findings
     assert finding.kind == "endless"
-    assert "20 equal iterations, and no thread can end it" in finding.message
+    assert "waits for a phase of an mbarrier that no thread can complete" in finding.message
 
 
 def test_a_warp_that_tests_a_phase_before_it_arrives_is_no_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
