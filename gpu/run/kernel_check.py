@@ -91,6 +91,8 @@ _ORDERING_LINE = re.compile(
     r"|asm\s+volatile\s*\(\"(?:fence|wgmma\.(?:fence|commit|wait))[^\"]*\"[^\"]*(?:\"memory\")?\))\s*;)\s*(?://.*)?"
 )
 """A line with no other effect than to order threads."""
+_MISSING_FENCE = re.compile(r"add a __threadfence\w*\(\)")
+"""The advice of a finding that names a missing fence."""
 
 
 @dataclass(frozen=True)
@@ -354,7 +356,7 @@ def find_remedy(
 ) -> Remedy | None:
     """Return an inserted line that removes all findings, if they are races only and one such line is found.
 
-    Lines removed from `original` are tried first, then a barrier near the racing lines.
+    Lines removed from `original` are tried first, then a barrier or the missing fence near the racing lines.
 
     Parameters
     ----------
@@ -372,18 +374,26 @@ def find_remedy(
         return None
     lines = text.split("\n")
     candidates = _find_removed_ordering_lines(original.split("\n"), lines)
-    barrier = "__syncwarp();" if all("__syncwarp()" in finding.message for finding in findings) else "__syncthreads();"
+    statement = _find_missing_statement(findings)
     around: Iterable[tuple[int, str]] = (
-        (number, lines[number - 1][: -len(lines[number - 1].lstrip())] + barrier)
+        (number, lines[number - 1][: -len(lines[number - 1].lstrip())] + statement)
         for number in _find_barrier_lines({line for mistake in mistakes for line in mistake.lines}, len(lines))
-        if lines[number - 1].strip()
+        if lines[number - 1].strip() and statement
     )
-    if not any("__sync" in finding.message for finding in findings):
-        around = ()  # a fence or a wait is needed, and which one is not known
     for number, inserted in (*candidates, *around):
         if is_fixed_by("\n".join([*lines[: number - 1], inserted, *lines[number - 1 :]])):
             return Remedy(f"Insert {inserted.strip()} before line {number}", number, inserted)
     return None
+
+
+def _find_missing_statement(findings: Sequence[Finding]) -> str:
+    """Return the barrier or fence that findings name as missing; "" if they name none, or different fences."""
+    fences = {match[0] for finding in findings for match in _MISSING_FENCE.finditer(finding.message)}
+    if len(fences) == 1 and all(_MISSING_FENCE.search(finding.message) for finding in findings):
+        return fences.pop().removeprefix("add a ") + ";"
+    if all("__syncwarp()" in finding.message for finding in findings):
+        return "__syncwarp();"
+    return "__syncthreads();" if any("__sync" in finding.message for finding in findings) else ""
 
 
 def _find_removed_ordering_lines(original: Sequence[str], lines: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -269,7 +269,7 @@ class TensorBoxCopy:
 
     def list_accesses(self) -> list[_CopyAccess]:
         """Return the reads and writes of the copy."""
-        reads, writes = AccessSite(self.position, "read"), AccessSite(self.position, "write")
+        reads, writes = AccessSite(self.position, "read"), AccessSite(self.position, "write", bulk=True)
         return [
             _CopyAccess(self.destination.offset_by(row, _LINE_BYTES), writes, _LINE_BYTES)
             for row in range(self.box_rows)

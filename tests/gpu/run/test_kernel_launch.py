@@ -46,8 +46,8 @@ def run_request(request, folder):
     return execute_request(NullEngine(), request, folder, lambda progress: None)
 
 
-def launch_request(kernel, *arguments, text=TEXT, block=(32,), **options):
-    return KernelLaunch("/nowhere/mine.cu", text, kernel, (1,), block, arguments, **options)
+def launch_request(kernel, *arguments, text=TEXT, grid=(1,), block=(32,), **options):
+    return KernelLaunch("/nowhere/mine.cu", text, kernel, grid, block, arguments, **options)
 
 
 def test_the_kernels_of_a_file_and_what_they_take(folder):
@@ -96,6 +96,30 @@ TURNED = """__global__ void turn(int *out) {
     out[threadIdx.x] = s[63 - threadIdx.x];
 }
 """
+
+
+PUBLISHED = """__global__ void publish(int *data, int *flag, int *out) {
+    if (blockIdx.x == 0) {
+        *data = 42;
+        BEFORE
+        atomicExch(flag, 1);
+    } else {
+        while (atomicAdd(flag, 0) == 0) {}
+        AFTER
+        *out = *data;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("missing", ["BEFORE", "AFTER"])
+def test_a_missing_fence_is_offered_at_its_place(folder, missing: str) -> None:
+    text = PUBLISHED.replace(missing, "")
+    text = text.replace("BEFORE", "__threadfence();").replace("AFTER", "__threadfence();")
+    request = launch_request("publish", "zeros:1", "zeros:1", "zeros:1", text=text, grid=(2,), block=(1,))
+    remedy = run_request(RunKernel(request), folder).simulation.check.remedy
+    place = PUBLISHED.split("\n").index(f"        {missing}") + 1
+    assert (remedy.line, remedy.text) == (place + 1, "        __threadfence();")
 
 
 def test_a_missing_barrier_is_told_with_what_mends_it(folder):

@@ -166,7 +166,7 @@ def test_without_a_wait_the_box_is_a_race_and_has_not_arrived(module: SimulatedM
     races, unwritten = RaceChecker(), UninitializedChecker(())
     launch_watched(races, early, *arguments, kernel="boxed", block=64, shared_bytes=4096)
     launch_watched(unwritten, early, *arguments, kernel="boxed", block=64, shared_bytes=4096)
-    assert "The asynchronous copy runs until its thread waits for it" in races.findings[0].message
+    assert "wait for a phase of its mbarrier that expects all its bytes" in races.findings[0].message
     assert unwritten.findings
     checkers = RaceChecker(), WarpgroupChecker(), UninitializedChecker(())
     for checker in checkers:
