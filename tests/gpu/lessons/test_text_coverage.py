@@ -37,7 +37,7 @@ STEPS_OF_EXAMPLES = {
         "09-scan: How many operations?", "09-scan: How many operations?", "09-scan: How many operations?",
         "09-scan: How many operations in the tree?", "09-scan: How many operations in the tree?",
         "09-scan: How many operations in the tree?",
-        "09-scan: Active threads of the up-sweep", "09-scan: Active threads of the down-sweep",
+        "09-scan: Elements of the up-sweep", "09-scan: Elements of the down-sweep",
         "09-scan: Inclusive or exclusive?", "09-scan: Inclusive or exclusive?",
     ],
     "3": [
