@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.base.paths import ASSETS
+from gpu.lessons.lesson_reader import read_lesson
 from gpu.patterns import find_pattern
 from gpu.timing.gpus import find_gpu
 
@@ -28,6 +29,16 @@ def test_the_bytes_in_flight_are_rate_times_latency_of_the_h200():
     assert f"a load takes {latency_ns:.0f} ns. So {kilobytes:,.0f} KB must be in flight" in text
     assert f"or {kilobytes / gpu.multiprocessors:.1f} KB per multiprocessor" in text
     assert f"Its {gpu.warps} warps have {gpu.warps * 32 * 4 / 1000:.1f} KB in flight" in text
+
+
+def test_the_arrays_do_not_fit_into_the_l2_of_the_gpus_that_dram_limits():
+    steps = {step.title: step for step in read_lesson(ASSETS / "lessons" / "14-occupancy").steps}
+    question = steps["With many warps"].question
+    caches = [find_gpu(name).last_cache_bytes / 2**20 for name in question.options["gpu"]]
+    arrays = 4 * question.options["n"][0] / 2**20
+    assert question.hints[-1] == (
+        f"The arrays have {arrays:g} MB each. The L2 caches of these GPUs have {min(caches):g} to {max(caches):g} MB."
+    )
 
 
 def test_the_rate_of_double_additions_is_that_of_the_descriptions():
