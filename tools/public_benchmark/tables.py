@@ -178,7 +178,10 @@ def _explain_misses(launches: Sequence[ComparedLaunch]) -> list[str]:
         f"{launch.measured.program} {format_kernel_name(launch.measured.kernel).partition('<')[0]}"
         for launch, _ in _find_misses(launches)
     ]
-    lines = [f"- {_shorten(kernel)}: {EXPLANATIONS.get(kernel, 'Not explained.')}" for kernel in dict.fromkeys(kernels)]
+    explained = [kernel for kernel in dict.fromkeys(kernels) if kernel in EXPLANATIONS]
+    lines = [f"- {_shorten(kernel)}: {EXPLANATIONS[kernel]}" for kernel in explained]
+    if left := len(set(kernels)) - len(explained):
+        lines.append(f"- Not explained: {left} of {len(set(kernels))} kernels.")
     return [wrapped for line in lines for wrapped in textwrap.wrap(line, 120, subsequent_indent="  ")]
 
 

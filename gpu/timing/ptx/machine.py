@@ -509,10 +509,10 @@ class PtxMachine:
             name = operand[1:]
             return lambda state: reinterpret_value(state.read_special_register(name), dtype)
         if operand.startswith("%") or (re.fullmatch(r"[a-z]\w*", operand) and operand in self.kernel.register_widths):
-            name = operand
+            name, undefined = operand, dtype.type(0)  # the compiler also reads registers that it never writes
 
             def register(state: SampledBlocks) -> Value:
-                value = state.registers[name]
+                value = state.registers.get(name, undefined)
                 return value if value.dtype == dtype else reinterpret_value(value, dtype)
 
             return register

@@ -75,6 +75,8 @@ def _to_bits(values: np.ndarray) -> np.ndarray:
         ("redux.sync.add.s32 %r2, %r1, -1;", lambda t: 496 + t // 32 * 1024),
         ("and.b32 %r3, %r1, 3; match.any.sync.b32 %r4, %r3, -1; popc.b32 %r2, %r4;", lambda t: t * 0 + 8),
         ("mov.u32 %r2, %laneid;", lambda t: t % 32),
+        # The compiler reads registers that it never writes where the value does not matter.
+        ("and.b32 %r2, %r9, 0; add.s32 %r2, %r2, %r1;", lambda t: t),
         ("prmt.b32 %r2, %r1, 0, 0x4440;", lambda t: t & 255),
         # Blocks of a cluster are taken to have the same in shared memory.
         (
