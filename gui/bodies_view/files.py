@@ -124,9 +124,13 @@ class BodyFiles(QObject):
         # A channel per file, so that a request does not replace another one that waits.
         self._jobs.post(f"save {path}", request, on_result, priority=3)
 
+    def choose_file(self) -> Path | None:
+        """Ask for a file of bodies; return None if the user cancels."""
+        return choose_existing_file(self._window, "Open bodies", _READABLE_FILTER, "bodies")
+
     def choose_and_open(self) -> None:
         """Ask for a file of bodies, and open it."""
-        path = choose_existing_file(self._window, "Open bodies", _READABLE_FILTER, "bodies")
+        path = self.choose_file()
         if path is not None:
             self.open(path)
 

@@ -127,14 +127,14 @@ class Files:
             return
         view = self._pages.page.view
         if isinstance(view, BodiesView):
-            view.files.choose_and_open()
-            return
-        title, kinds = {
-            "image": ("Open image", _READABLE_FILTER),
-            "text": ("Open text", _TEXTS_FILTER),
-            "values": ("Open numbers", _NUMBERS_FILTER),
-        }[self._bench.input_kind]
-        path = choose_existing_file(self._window, title, kinds, "inputs", self._find_image_folder())
+            path = view.files.choose_file()
+        else:
+            title, kinds = {
+                "image": ("Open image", _READABLE_FILTER),
+                "text": ("Open text", _TEXTS_FILTER),
+                "values": ("Open numbers", _NUMBERS_FILTER),
+            }[self._bench.input_kind]
+            path = choose_existing_file(self._window, title, kinds, "inputs", self._find_image_folder())
         if path is not None:
             self.open_file(path)
 

@@ -130,7 +130,9 @@ class MainWindow(QMainWindow):
         self.teaching = LessonPresenter(
             self.stack, lambda: bench.side_jobs, self.saved_settings, lambda scene: show_scene(self.pages, scene)
         )
-        self.preparation = Preparation(self.pages, self.stack, bench, self.teaching.lessons)
+        self.preparation = Preparation(
+            self.pages, self.stack, bench, self.teaching.lessons, lambda: self.lecturing.view is not None
+        )
 
     def _create_lecture_parts(self) -> None:
         self.lecturing = LectureMode(self, self.appearance, self._find_step_tab, self.teaching.pane)

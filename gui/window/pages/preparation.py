@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PyQt6.QtCore import QObject
 from PyQt6.QtWidgets import QStackedWidget
 
@@ -27,10 +29,20 @@ class Preparation(QObject):
         Reports when no work is left.
     lessons : Lessons
         Loaded last.
+    is_lecturing : callable
+        Returns whether a lecture is shown: a page would delay the answer to a key by 0.2 s.
     """
 
-    def __init__(self, pages: Pages, stack: QStackedWidget, bench: Workbench, lessons: Lessons) -> None:
+    def __init__(
+        self,
+        pages: Pages,
+        stack: QStackedWidget,
+        bench: Workbench,
+        lessons: Lessons,
+        is_lecturing: Callable[[], bool],
+    ) -> None:
         super().__init__(pages)
+        self._is_lecturing = is_lecturing
         self._pages, self._stack, self._bench, self._lessons = pages, stack, bench, lessons
         self._page_timer = create_repeating_timer(IDLE_MS, self._prepare_next_page, self)
         self._simulator_timer = create_single_shot_timer(SIMULATOR_DELAY_MS, self._start_simulator, self)
@@ -46,8 +58,8 @@ class Preparation(QObject):
         self._simulator_timer.stop()
 
     def _prepare_next_page(self) -> None:
-        if self._bench.jobs.busy:
-            return  # a request is running
+        if self._bench.jobs.busy or self._is_lecturing():
+            return
         pages = self._pages.pages_by_name
         missing = next((name for name in self._bench.patterns if name not in pages), None)
         incomplete = next((page for page in pages.values() if not page.has_all_tabs), None)

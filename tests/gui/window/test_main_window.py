@@ -936,6 +936,16 @@ def test_a_lesson_that_was_made_at_rest_studies_the_image_that_is_open(qtbot, wi
 
 
 @pytest.mark.parametrize("idle_delays_ms", [(1, 100)])
+def test_during_a_lecture_no_page_is_made(qtbot, window, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(window.lecturing, "view", window)
+        made = len(window.pages.pages_by_name)
+        qtbot.wait(300)
+        assert len(window.pages.pages_by_name) == made < len(window.bench.patterns)
+    qtbot.waitUntil(lambda: len(window.pages.pages_by_name) == len(window.bench.patterns))
+
+
+@pytest.mark.parametrize("idle_delays_ms", [(1, 100)])
 def test_while_something_runs_no_page_is_made_and_nothing_is_rehearsed(qtbot, window):
     FakeHost.instances[0].answers_later = True
     window.run()
@@ -1191,3 +1201,13 @@ def test_an_example_is_watched_as_it_is(qtbot, window):
     assert window.page.form.fields["values"].box.text() == "3 1 7, "
     assert window.bench.settings["scan"].params["values"] == "3 1 7"
     wait_until_idle(qtbot, window)
+
+
+@pytest.mark.parametrize("first_pattern", ["nbody"])
+def test_a_kernel_that_is_opened_on_the_page_of_bodies_is_a_kernel(window, monkeypatch, tmp_path):
+    path = tmp_path / "own.cu"
+    path.write_text("__global__ void own(float *a) { a[0] = 1; }\n")
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_, **__: (str(path), ""))
+    window.files.choose_and_open()
+    assert window.user_file.visible_page is not None
+    assert not window.messages.banner.isVisible()
