@@ -101,7 +101,8 @@ def compute_metrics(
         # Narrow cells grow higher where there is space, since their values overlap their neighbors.
         least_gap = _MIN_GAP if column >= _TWO_LINE_WIDTH else _MIN_TWO_LINE_GAP
         lowest = max(look.px(_MIN_CELL_HEIGHT), look.small_px / MAX_TEXT_SHARE if look.is_enlarged else 0)
-        cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + least_gap), lowest))
+        room = min(pitch / (1 + least_gap), pitch - min_gap)
+        cell = min(max(cell, min(pitch / 2, look.px(26))), max(room, lowest))
         gap = min(max(pitch - cell, cell * least_gap), max(gap, cell) * _MAX_GAP)
     return Metrics(column, cell + max(gap, min_gap), cell, label, look.px(14))
 
