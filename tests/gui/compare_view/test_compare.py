@@ -566,6 +566,8 @@ def on_gpu(qtbot, comparing, monkeypatch):
         return replace(made, timing=timing)
 
     comparing.host._report = timed
+    comparing.page.form.change_values(n=1024)  # the reference of a GPU's default size takes seconds
+    wait_until_idle(qtbot, comparing)
     comparing.host.deliver(0, Ready(ON_GPU))
     wait_until_idle(qtbot, comparing)
     comparing.before = len(comparing.host.requests)
