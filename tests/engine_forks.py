@@ -30,8 +30,6 @@ _MODULES = [
     "gpu.simulator.checkers.trials",
     "gpu.simulator.frontend.editor_diagnostics",
     "scipy.ndimage",
-    "scipy.optimize",
-    "scipy.sparse",
     "scipy.special",
 ]
 
