@@ -220,11 +220,20 @@ def _compile(text: bytes, file: Path, target: Path) -> None:
 _FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-c")
 
 
+_MARKER_FOLDER = re.compile(rb'^(# \d+ ")[^"\n]*/(?=[^"/\n]+")', re.MULTILINE)
+
+
 def _cache_key(texts: Sequence[bytes], files: Sequence[Path], options: HostOptions) -> str:
+    """Return a key that is the same wherever the files, and the stand-ins for headers, are.
+
+    The folders in line markers matter to the debugger alone, unless the compiler is asked for a file's name.
+    """
     key = hashlib.sha256(
         repr((_compiler_version(), _FLAGS, _LINKING, options.libraries, [file.suffix for file in files])).encode()
     )
     for text in texts:
+        if b"__builtin_FILE" not in text:
+            text = _MARKER_FOLDER.sub(rb"\1", text)
         key.update(hashlib.sha256(text).digest())
     return key.hexdigest()
 

@@ -70,7 +70,8 @@ def _make_runner(folder: Path, server: CommandServer) -> Callable[..., FinishedP
             (folder / name).write_text(content)
             if not name.endswith(".h"):
                 more.append(str(folder / name))
-        done = server.run(["program", str(file), *more, *options, "--", *arguments])
+        # By its name, which `__FILE__` is: else the cache of compiled programs would not have it in the next session.
+        done = server.run(["program", file.name, *more, *options, "--", *arguments], cwd=folder)
         written = json.loads(target.read_text()) if report and target.exists() else {}
         return FinishedProgram(done.returncode, done.stdout, done.stderr, written)
 

@@ -1,0 +1,41 @@
+"""The cache of compiled programs: a program is compiled again only if that could make a difference."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from gpu.hosts.program.host_compiler import HostOptions, compile_program
+from tests import needs
+
+pytestmark = needs.cplusplus
+
+
+@pytest.mark.parametrize(
+    ("expression", "entries"),
+    [
+        ('"the same"', 1),
+        ("__FILE__", 2),
+        ("__builtin_FILE()", 2),
+    ],
+)
+def test_a_program_in_another_folder_is_compiled_again_only_if_it_names_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expression: str, entries: int
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(cache))
+    for name in ("one", "other"):
+        file, generated = tmp_path / name / "program.cpp", tmp_path / f"{name} generated"
+        file.parent.mkdir()
+        generated.mkdir()
+        file.write_text(
+            '#include <device_launch_parameters.h>\n#include "text.h"\nextern "C" const char *text() { return TEXT; }\n'
+        )
+        (file.parent / "text.h").write_text(f"#define TEXT {expression}\n")
+        text = ctypes.CDLL(str(compile_program([file], HostOptions(), generated))).text
+        text.restype = ctypes.c_char_p
+        assert text().decode() == (str(file) if entries == 2 else "the same")
+    assert len([*cache.glob("*.host")]) == entries
