@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.gpu.hosts.time_limits import run_with_limits
+
 ENDLESS = {
     "an endless loop on the host": (
         "int main() { volatile int i = 0; while (true) i = i + 1; }",
@@ -30,23 +32,21 @@ ENDLESS = {
 @pytest.mark.parametrize("what", ENDLESS)
 def test_what_does_not_end_is_ended_in_time(program, what):
     text, said = ENDLESS[what]
-    ended = program(text, "--max-seconds", "2")
+    ended, limit = run_with_limits(lambda limit: program(text, "--max-seconds", limit), said)
     assert (ended.code, ended.stdout) == (124, said)
-    assert "lockstep: Stopped: it took longer than the 2 s of --max-seconds.\n" in ended.stderr
+    assert f"lockstep: Stopped: it took longer than the {limit} s of --max-seconds.\n" in ended.stderr
 
 
 def test_a_flood_of_output_is_ended_in_time(program):
     """What was said so far is seen, and the launches before are told."""
-    ended = program(
-        """
-        __global__ void say(int i) { printf("%d\\n", i); }
-        int main() { for (int i = 0;; i++) { say<<<1, 32>>>(i); printf("host %d\\n", i); } }
-        """,
-        "--max-seconds",
-        "2",
-    )
+    text = """
+    __global__ void say(int i) { printf("%d\\n", i); }
+    int main() { for (int i = 0;; i++) { say<<<1, 32>>>(i); printf("host %d\\n", i); } }
+    """
+    said = "0\n" * 32 + "host 0\n" + "1\n" * 32
+    ended, _ = run_with_limits(lambda limit: program(text, "--max-seconds", limit), said)
     assert ended.code == 124
-    assert ended.stdout.startswith("0\n" * 32 + "host 0\n" + "1\n" * 32)
+    assert ended.stdout.startswith(said)
     assert "launches on the simulator" in ended.stderr
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.gpu.hosts.time_limits import run_with_limits
+
 HEAD = """\
 import sys
 import numpy as np
@@ -361,23 +363,20 @@ def test_a_script_or_a_module_that_is_not_there(script, tmp_path):
 
 
 def test_a_script_without_end_is_ended_in_time_and_its_launches_are_told(script):
-    ended = script(
-        """
-        import numpy as np
-        import pycuda.autoinit
-        import pycuda.driver as cuda
-        from pycuda.compiler import SourceModule
-        module = SourceModule("__global__ void f(int *a) { a[0] += 1; while (a[1] == 0) a[0] += 1; }")
-        a = np.array([0, 1], np.int32)
-        module.get_function("f")(cuda.InOut(a), block=(1, 1, 1))
-        print(a[0], flush=True)
-        module.get_function("f")(cuda.InOut(a * 0), block=(1, 1, 1))
-        """,
-        "--max-seconds",
-        "2",
-    )
+    text = """
+    import numpy as np
+    import pycuda.autoinit
+    import pycuda.driver as cuda
+    from pycuda.compiler import SourceModule
+    module = SourceModule("__global__ void f(int *a) { a[0] += 1; while (a[1] == 0) a[0] += 1; }")
+    a = np.array([0, 1], np.int32)
+    module.get_function("f")(cuda.InOut(a), block=(1, 1, 1))
+    print(a[0], flush=True)
+    module.get_function("f")(cuda.InOut(a * 0), block=(1, 1, 1))
+    """
+    ended, limit = run_with_limits(lambda limit: script(text, "--max-seconds", limit), "1\n")
     assert (ended.code, ended.stdout) == (124, "1\n"), ended.stderr
-    assert "lockstep: Stopped: it took longer than the 2 s of --max-seconds.\nlockstep: 1 launch" in ended.stderr
+    assert f"Stopped: it took longer than the {limit} s of --max-seconds.\nlockstep: 1 launch" in ended.stderr
 
 
 def test_a_script_that_takes_all_memory_sees_pythons_own_error(script):
