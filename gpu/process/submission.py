@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,18 @@ def main() -> None:
     os.dup2(nowhere, 1)
     submission = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    resource_limits.lower_limit("RLIMIT_CPU", CPU_LIMIT_S, CPU_LIMIT_S + 1)
+    # Before the imports, which take much longer.
+    if reason := find_forbidden_include(submission["text"]):
+        answer: dict[str, Any] = {"forbidden": reason}
+    else:
+        answer = _grade_confined(submission)
+    json.dump(answer, output)
+    output.close()
+
+
+def _grade_confined(submission: Mapping[str, Any]) -> dict[str, Any]:
+    """Restrict this process, then return the answer for the submission."""
     import gpu.lessons.grading  # noqa: F401  # before files are restricted
     from gpu.lessons.lesson_reader import preload_kernels, read_lesson
     from gpu.simulator.frontend.clang.parsing import confine_includes
@@ -54,18 +67,14 @@ def main() -> None:
     _restrict_process(submission["scratch"])
     confine_includes(Path(submission["scratch"]))
     with resource_limits.limit_resources(None):
-        answer = _grade(lesson, task, submission["text"], submission["seed"])
-    json.dump(answer, output)
-    output.close()
+        return _grade(lesson, task, submission["text"], submission["seed"])
 
 
 def _grade(lesson: Lesson, task: Task, text: str, seed: int) -> dict[str, Any]:
-    """Return the judgment; or the lesson's error, why the submission is refused, or how the grader failed."""
+    """Return the judgment; or the lesson's error, or how the grader failed."""
     from gpu.lessons.grading import grade_submission
 
     try:
-        if reason := find_forbidden_include(text):
-            return {"forbidden": reason}
         judgment = grade_submission(lesson, task, text, seed=seed)
         return {"judgment": _json_value(asdict(judgment)), "sentences": judgment.sentences}
     except InputError as error:
@@ -99,7 +108,7 @@ def _end_with_parent() -> None:
 
 
 def _restrict_process(scratch: str) -> None:
-    """Drop network access and access to most files; set the limits of a submission's time and memory."""
+    """Drop network access and access to most files; allow limits to end this process."""
     tempfile.tempdir = scratch
     drop_privileges()
     system_folders = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/proc/self", "/proc/meminfo",
@@ -108,7 +117,6 @@ def _restrict_process(scratch: str) -> None:
     lockstep_paths = [ROOT / "gpu", ASSETS / "gpus"]
     restrict_file_access([*system_paths, *find_python_folders(), *lockstep_paths], [Path(scratch), Path("/dev/null")])
     resource_limits.allow_termination(counts_clock=False)
-    resource_limits.lower_limit("RLIMIT_CPU", CPU_LIMIT_S, CPU_LIMIT_S + 1)
 
 
 def _json_value(value: Any) -> Any:

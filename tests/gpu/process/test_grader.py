@@ -27,7 +27,7 @@ SUBMISSIONS = {
     "d-giga.cu": HEAD + "{ int x[1 << 28]; for (int i = 0; i < n; ++i) x[i] = i; c[0] = x[n - 1]; }",
     "e-passwd.cu": '#include "/etc/passwd"\n' + HEAD + "{ }",
     "f-flood.cu": "#include <stdio.h>\n"
-    + KERNEL.replace("if (i < n)", 'for (int k = 0; k < 999; ++k) printf("no judgment %d {}", k);\n    if (i < n)'),
+    + KERNEL.replace("if (i < n)", 'for (int k = 0; k < 99; ++k) printf("no judgment %d {}", k);\n    if (i < n)'),
     "g-template.cu": "template <int N> struct A { static const int v = A<N - 1>::v; };\n"
     + HEAD
     + "{ c[0] = A<9>::v; }",
