@@ -83,7 +83,11 @@ SUBJECTS = (
     MutationSubject(
         "counters",
         ("gpu/simulator/counting/*.py",),
-        ("tests/gpu/simulator/counting/test_counters.py", "tests/gpu/run/test_atomics.py"),
+        (
+            "tests/gpu/simulator/counting/test_writers.py",
+            "tests/gpu/simulator/counting/test_counters.py",
+            "tests/gpu/run/test_atomics.py",
+        ),
         50,
     ),
     MutationSubject(

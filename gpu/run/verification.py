@@ -80,8 +80,10 @@ def compare_results(
     compared = map_parts(compare_part, _split_arrays(result, reference, *tolerances))
     if not all(np.isfinite(difference) for difference, _, _ in compared):
         return worst, False
-    max_abs = max((difference for difference, _, _ in compared), default=0.0)
-    scale = max((largest for _, largest, _ in compared), default=0.0)
+    if not compared:
+        return Deviation(0.0, 0.0), True
+    max_abs = max(difference for difference, _, _ in compared)
+    scale = max(largest for _, largest, _ in compared)
     verified = all(within for _, _, within in compared)
     max_rel = max_abs / scale if scale else (np.inf if max_abs else 0.0)
     return Deviation(max_abs, max_rel), verified

@@ -317,7 +317,7 @@ class Counters(Observer):
             self._atomics[key] = np.zeros((blocks, per_block), np.int64)
         if blocks > 1:
             elements = elements + batch.geometry.block_of_lane * per_block
-        _count(self._atomics[key].ravel(), elements if mask.full else elements.take(mask.lanes))
+        np.add.at(self._atomics[key].ravel(), elements if mask.full else elements.take(mask.lanes), 1)
 
     def _find_hottest(self, keys: Iterable[tuple[FlatMemory, int]]) -> None:
         """Replace the counts of some memories by the address with the most atomic operations."""
@@ -340,14 +340,6 @@ def _add_passes(line: defaultdict[str, int], names: _SharedNames, warps: Warps, 
     line[names.wavefronts] += total
     line[names.conflicts] += total - int(passes.minimum.sum())
     line["worst_bank_conflict"] = max(line["worst_bank_conflict"], int(passes.maximum.max()))
-
-
-def _count(counts: Array, places: Array) -> None:
-    """Add one at each of the places, which may repeat."""
-    if counts.size <= 4 * places.size:
-        counts += np.bincount(places, minlength=counts.size)
-    else:
-        np.add.at(counts, places, 1)
 
 
 def _add_ratios(counts: defaultdict[str, int]) -> dict[str, Number | None]:

@@ -729,6 +729,15 @@ def test_a_load_of_8_bytes_serves_a_whole_warp_only_where_every_pair_agrees(lane
         assert count_shared_wavefronts(warps, agreed, 8, reads=True).total.tolist() == [1]
 
 
+@pytest.mark.parametrize(
+    ("size", "reads", "passes"),
+    [(4, True, 1), (4, False, 1), (8, True, 1), (8, False, 2), (16, True, 2), (16, False, 4)],
+)
+def test_one_element_for_all_lanes_takes_as_many_passes_as_groups_of_lanes(size: int, reads: bool, passes: int) -> None:
+    found = count_shared_wavefronts(Warps(LaneMask(np.ones(32, bool))), 3, size, reads=reads)
+    assert (found.total.tolist(), found.minimum.tolist()) == ([passes], [passes])
+
+
 def test_numbers_are_made_narrow_only_where_they_all_fit() -> None:
     assert narrow_indices(np.array([2**31 - 2]), 2**31 - 1).dtype == np.int32
     assert narrow_indices(np.array([5], np.int32), 2**31 + 1).dtype == np.int64
