@@ -21,9 +21,8 @@ def modules() -> list[Path]:
 def test_every_class_has_a_name_of_its_own() -> None:
     where = defaultdict(list)
     for path in modules():
-        for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                where[node.name].append(str(path.relative_to(ROOT)))
+        for name in re.findall(r"^class ([^\W_]\w*)", path.read_text("utf-8"), re.MULTILINE):
+            where[name].append(str(path.relative_to(ROOT)))
     # The tools know nothing of the program, as they set it up.
     shared = {name: files for name, files in where.items() if len([file for file in files if file[0] == "g"]) > 1}
     assert shared == {}

@@ -18,6 +18,7 @@ from gpu.cli import main as cli
 from gpu.lessons.lesson_reader import LIBRARY, read_kernel_file
 from gpu.lessons.program_runner import ProgramRunner
 from gpu.process.file_access import is_supported
+from gpu.process.programs.confinement import CPU_LIMIT_S
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
 from tests.gpu.process.host_listener import is_alive, wait_until
@@ -113,11 +114,17 @@ LIMITED = r"""
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sys/resource.h>
 int main() {
     char what[32];
     if (scanf("%31s", what) != 1) return 1;
     if (!strcmp(what, "flood")) for (;;) puts("a line of output");
     if (!strcmp(what, "memory")) for (size_t size = 1 << 20;; size *= 2) memset(malloc(size), 1, size);
+    rlimit limit;
+    getrlimit(RLIMIT_CPU, &limit);
+    printf("%d %d\n", (int)limit.rlim_cur, (int)limit.rlim_max);
+    limit.rlim_cur = 1;  // which takes less time to reach
+    setrlimit(RLIMIT_CPU, &limit);
     if (!strcmp(what, "endless")) for (volatile int k = 0;; k = k + 1) { }
     if (!strcmp(what, "abort")) abort();
     return 3;
@@ -133,7 +140,8 @@ def test_limits_of_time_memory_and_output_end_a_run_and_the_next_one_works() -> 
         assert runner.run("abort").signal == "SIGABRT"
         # Its limit is of processor time, or of the clock if the machine is busy.
         assert runner.run("endless").signal in ("SIGXCPU", "SIGKILL")
-        assert runner.run("other").code == 3
+        other = runner.run("other")
+        assert (other.code, other.output) == (3, f"{CPU_LIMIT_S} {CPU_LIMIT_S + 1}\n")
 
 
 @pytest.mark.parametrize("text", ["int main() { return undeclared; }", "__global__ void k("])
