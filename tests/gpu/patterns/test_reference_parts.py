@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import ndimage
+import scipy
 
 from gpu.declaration import matrices
 from gpu.patterns import compact, find_pattern, stencil, transpose
@@ -39,9 +39,9 @@ def test_a_stencil_in_planes(monkeypatch: pytest.MonkeyPatch, elements: int) -> 
     weights[1, 1] = weights[1, :, 1] = weights[:, 1, 1] = 0.75
     weights[1, 1, 1] = -2.5
     grid = values.reshape(5, 3, 4).astype(np.float64)
-    expected = ndimage.correlate(grid, weights, mode="constant").reshape(15, 4)
+    expected = scipy.ndimage.correlate(grid, weights, mode="constant").reshape(15, 4)
     np.testing.assert_allclose(pattern.reference({"values": values}, params), expected, rtol=0, atol=1e-12)
-    magnitudes = ndimage.correlate(np.abs(grid), np.abs(weights), mode="constant").reshape(15, 4)
+    magnitudes = scipy.ndimage.correlate(np.abs(grid), np.abs(weights), mode="constant").reshape(15, 4)
     np.testing.assert_allclose(pattern.tolerance({"values": values}, params), 7 * 2.0**-24 * magnitudes, rtol=1e-5)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage
+import scipy
 
 from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
@@ -31,9 +31,9 @@ def run(engine: Engine, variant: str, grid: Array, **params: Any) -> Outcome:
 
 
 def expected(grid: Array, center: float, around: float) -> Array:
-    weights = around * ndimage.generate_binary_structure(3, 1).astype(np.float64)
+    weights = around * scipy.ndimage.generate_binary_structure(3, 1).astype(np.float64)
     weights[1, 1, 1] = center
-    return ndimage.correlate(grid.astype(np.float64), weights, mode="constant")
+    return scipy.ndimage.correlate(grid.astype(np.float64), weights, mode="constant")
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

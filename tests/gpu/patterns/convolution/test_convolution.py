@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import ndimage
+import scipy
 
 from gpu.base.errors import InputError
 from gpu.engines.base import Engine
@@ -29,7 +29,7 @@ SIZES = [(1, 1), (1, 31), (31, 1), (2, 3), (16, 32), (17, 33), (31, 33), (65, 63
 def expected(image: np.ndarray[Any, Any], weights: np.ndarray[Any, Any], border: str) -> np.ndarray[Any, Any]:
     channels = [image] if image.ndim == 2 else [image[..., channel] for channel in range(3)]
     done = [
-        ndimage.correlate(plane.astype(np.float64), weights.astype(np.float64), mode=MODES[border])
+        scipy.ndimage.correlate(plane.astype(np.float64), weights.astype(np.float64), mode=MODES[border])
         for plane in channels
     ]
     return done[0] if image.ndim == 2 else np.stack(done, axis=-1)
@@ -260,7 +260,7 @@ def test_a_block_of_6_x_6_fetches_a_tile_of_8_x_8() -> None:
 def test_the_gradient_is_the_length_of_both_sobels(engine: Engine, variant: str) -> None:
     image = np.random.default_rng(5).integers(0, 256, (33, 40), np.uint8)
     outcome = run_variant(engine, "convolution", variant, image, filter="gradient")
-    x, y = (ndimage.sobel(image.astype(float), axis, mode="nearest") for axis in (1, 0))
+    x, y = (scipy.ndimage.sobel(image.astype(float), axis, mode="nearest") for axis in (1, 0))
     np.testing.assert_allclose(outcome.outputs["result"], np.hypot(x, y), rtol=1e-5, atol=1e-3)
     assert outcome.report.verified
     flat = np.full((9, 9), 100, np.uint8)

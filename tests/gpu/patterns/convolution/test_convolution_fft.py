@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import ndimage
+import scipy
 
 from gpu.base.errors import InputError
 from gpu.engines.base import Argument, Engine, Extent, Kernel
@@ -44,7 +44,7 @@ def test_filters_of_any_size(engine: Engine, size: int, shapes: list[tuple[int, 
         channels = np.atleast_3d(image).astype(np.float64)
         right = np.stack(
             [
-                ndimage.correlate(channels[..., c], weights.astype(np.float64), mode=mode)
+                scipy.ndimage.correlate(channels[..., c], weights.astype(np.float64), mode=mode)
                 for c in range(channels.shape[2])
             ],
             axis=-1,

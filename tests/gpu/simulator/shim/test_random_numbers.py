@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, norm, qmc
+import scipy  # imports its packages at the first access: `stats` takes a second
 
 from gpu.hosts.pycuda.random_numbers import direction_vectors
 from tests.gpu.simulator.kernel_runner import run_kernel
@@ -193,12 +193,12 @@ def test_sobol_sequences_are_scipys() -> None:
         source, "k", np.zeros((6, 16), np.uint32), np.zeros((6, 16), np.uint64), of_32, of_64,
         np.zeros((6, 64), np.float32), np.zeros((6, 16), np.uint32), block=6,
     )  # fmt: skip
-    points = qmc.Sobol(20_000, scramble=False, bits=32).random(32)[:, chosen].T
+    points = scipy.stats.qmc.Sobol(20_000, scramble=False, bits=32).random(32)[:, chosen].T
     expected = (np.delete(points[:, 5:], np.s_[8:16], axis=1)[:, :16] * 2**32).astype(np.uint32)
     np.testing.assert_array_equal(out, expected)
     np.testing.assert_array_equal(wide >> np.uint64(32), expected)
     np.testing.assert_array_equal(shifted, expected ^ np.uint32(0xABCD1234))
-    assert kstest(normal.reshape(-1), norm.cdf).pvalue > 0.5, "as even as they are"
+    assert scipy.stats.kstest(normal.reshape(-1), scipy.stats.norm.cdf).pvalue > 0.5, "as even as they are"
 
 
 @pytest.mark.parametrize("state", ["XORWOW", "Philox4_32_10", "MRG32k3a"])
@@ -222,7 +222,7 @@ def test_distributions_are_what_they_are_called(state: str) -> None:
         source, "k", *(np.zeros(1024, kind) for kind in kinds), block=1024
     )
     for values, distribution in ((uniform, "uniform"), (doubles, "uniform"), (normal, "norm"), (normals, "norm")):
-        assert kstest(values, distribution).pvalue > 0.001
+        assert scipy.stats.kstest(values, distribution).pvalue > 0.001
     for values, mean in ((few, 4), (many, 400)):
         assert abs(values.mean() - mean) < 4 * np.sqrt(mean / 1024)
         assert 0.8 < values.var() / mean < 1.25
