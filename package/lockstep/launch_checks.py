@@ -51,17 +51,38 @@ class LaunchChecks:
         if line := format_forwarded_functions():
             terminalreporter.write_line(line)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self) -> Generator[None, object, object]:
+        """Let findings in fixtures fail the setup."""
+        return (yield from self._fail_on_findings())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self) -> Generator[None, object, object]:
+        """Let findings fail a test; one that is expected to fail then does."""
+        return (yield from self._fail_on_findings())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self) -> Generator[None, object, object]:
+        """Let findings in fixtures fail the teardown."""
+        return (yield from self._fail_on_findings())
+
+    def _fail_on_findings(self) -> Generator[None, object, object]:
+        result = yield
+        if text := self._take_findings():
+            pytest.fail(text, pytrace=False)
+        return result
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Add the findings since the last report; they fail a test, a fixture too, that succeeded otherwise."""
+        """Add the findings of a phase that failed anyway."""
         report = yield
+        if text := self._take_findings():
+            report.sections.append(("Lockstep's findings", text))
+        return report
+
+    def _take_findings(self) -> str:
+        """Return the findings since the last call; "" if there are none."""
         entries = self._journal.entries[self._reported :]
         self._reported = len(self._journal.entries)
         findings = find_distinct_findings(entries)
-        if findings:
-            text = "\n".join(format_findings(self._journal, findings)).strip()
-            if report.passed:
-                report.outcome, report.longrepr = "failed", text
-            else:
-                report.sections.append(("Lockstep's findings", text))
-        return report
+        return "\n".join(format_findings(self._journal, findings)).strip() if findings else ""
