@@ -17,7 +17,7 @@ from gpu.hosts.cupy.forwarding import (
     set_array_conversion,
     to_host,
 )
-from gpu.hosts.cupy.memory import Array, DeviceBytes, Memory, MemoryPointer, alloc, register_bytes
+from gpu.hosts.cupy.memory import Array, DeviceBytes, Memory, MemoryPointer, alloc, register_array, register_bytes
 from gpu.hosts.cupy.names import named
 from gpu.hosts.driver.memory import GlobalMemory, address_of, find_memory
 from gpu.simulator.executor.state.memory import FlatMemory
@@ -293,7 +293,7 @@ def from_result(value: npt.ArrayLike) -> Any:
     if not array.size:
         return _create_view(register_bytes(np.zeros(1, np.uint8)), array.shape, array.dtype)
     flat = array.reshape(-1, order="A").view(np.uint8) if array.dtype.itemsize else np.zeros(1, np.uint8)
-    return _create_view(register_bytes(flat), array.shape, array.dtype, array.strides)
+    return _create_view(register_array(flat), array.shape, array.dtype, array.strides)
 
 
 set_array_conversion(from_result)
@@ -375,6 +375,18 @@ def empty_like(
         return from_result(host)  # type: ignore[no-any-return]
     pointer = alloc(host.nbytes)
     return DeviceArray(host.shape, host.dtype, pointer, host.strides)
+
+
+def as_strided(x: DeviceArray, shape: Any = None, strides: Any = None) -> DeviceArray:
+    """Return a view of an array with another shape and other strides.
+
+    Parameters
+    ----------
+    x : DeviceArray
+    shape, strides : sequence of int or None
+        Elements and bytes per axis; None for the array's own.
+    """
+    return DeviceArray(x.shape if shape is None else shape, x.dtype, x.data, x.strides if strides is None else strides)
 
 
 def get_array_module(*args: Any) -> Any:

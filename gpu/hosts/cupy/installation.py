@@ -140,6 +140,9 @@ def _modules() -> dict[str, ForwardingModule]:
         modules[path] = ForwardingModule(path, None, own)
     for name in ("linalg", "fft", "polynomial", "lib", "exceptions"):
         modules[f"cupy.{name}"] = ForwardingModule(f"cupy.{name}", getattr(np, name))
+    modules["cupy.lib.stride_tricks"] = ForwardingModule(
+        "cupy.lib.stride_tricks", np.lib.stride_tricks, {"as_strided": arrays.as_strided}
+    )
     modules["cupy.random"] = ForwardingModule("cupy.random", None, random_numbers.NAMES)
     modules["cupy.testing"] = ForwardingModule("cupy.testing", None, utilities.TESTING)
     modules["cupy.cublas"] = ForwardingModule(

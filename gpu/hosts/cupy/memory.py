@@ -266,8 +266,12 @@ class MemoryPool:
     def malloc(self, size: int) -> MemoryPointer:
         """Allocate memory."""
         pointer = MemoryPointer(Memory(size), 0)
-        self._memories.add(pointer.mem.memory)
+        self.count(pointer.mem.memory)
         return pointer
+
+    def count(self, memory: FlatMemory) -> None:
+        """Count an allocation in `used_bytes` as long as it exists."""
+        self._memories.add(memory)
 
     def used_bytes(self) -> int:
         """Return the bytes of all allocations in use, rounded up to CuPy's units."""
@@ -313,6 +317,20 @@ _allocators: list[Callable[[int], MemoryPointer]] = [default_pool.malloc]
 def alloc(size: int) -> MemoryPointer:
     """Allocate device memory with the current allocator."""
     return _allocators[-1](size)
+
+
+def register_array(data: Array) -> GlobalMemory:
+    """Return an allocation over bytes of the host; the pool of the current allocator counts it.
+
+    Parameters
+    ----------
+    data : array of uint8, (n,)
+    """
+    memory = register_bytes(data)
+    pool = getattr(_allocators[-1], "__self__", None)
+    if isinstance(pool, MemoryPool):
+        pool.count(memory)
+    return memory
 
 
 def set_allocator(allocator: Callable[[int], MemoryPointer] | None = None) -> None:

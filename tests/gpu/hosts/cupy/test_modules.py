@@ -88,6 +88,13 @@ assert owned.tolist() == [0x01010101] * 4
 cp.cuda.runtime.free(address)
 pool = cp.get_default_memory_pool()
 before = pool.used_bytes()
+kept = [cp.asarray(host), cp.zeros(100), cp.empty(100) + 1]
+assert pool.used_bytes() - before == 512 + 2 * 1024
+del kept
+assert pool.used_bytes() == before
+windows = cp.lib.stride_tricks.as_strided(a, (9, 2), (4, 4))
+assert windows.data.ptr == a.data.ptr and windows[:, 1].tolist() == a[1:].tolist()
+before = pool.used_bytes()
 big = cp.zeros(1000)
 cp.get_default_memory_pool().free_all_blocks()
 a.set(np.arange(10, dtype=np.int32)[::-1].copy())
