@@ -177,7 +177,8 @@ def _preprocess_file(options: HostOptions, empty: Path, number: int, file: Path)
     ]
     if file.suffix in _CUDA_SUFFIXES:
         lockstep_includes += ["-include", "cuda_runtime.h"]
-        lockstep_includes += ["-include", "thrust/system_error.h"] if thrust else []  # as nvcc's headers do
+        for header in ("thrust/system_error.h", "thrust/system/cuda/execution_policy.h") if thrust else ():
+            lockstep_includes += ["-include", header]  # as nvcc's headers do
     else:
         lockstep_includes += [f"-D{each}" for each in _KEYWORD_DEFINES]
     last_includes = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]

@@ -63,6 +63,7 @@ _ARGUMENTS = (
     "-fno-builtin",  # otherwise std::forward is a builtin without a body
     "-Wno-c++11-narrowing",  # nvcc only warns
     "-Wno-invalid-constexpr",  # nvcc accepts it
+    "-Wno-register",  # nvcc ignores it
     "-Wno-pragma-once-outside-header",
     "-Wtype-limits",  # comparisons of unsigned numbers that are always true or false
     "-Wuninitialized",

@@ -43,6 +43,8 @@ def value_of_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if captured is not None:
         return read(captured)
     type = lower.type_of(cursor)
+    if cursor.spelling in _SPECIAL:
+        return ir.Construct(type, tuple(_read_special(cursor.spelling, axis) for axis in _AXES))
     if isinstance(type, Scalar) and not lower.scope.unit.is_variable(declaration):
         number = declaration.constant
         if number is not None:
@@ -51,11 +53,13 @@ def value_of_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def place_of_name(lower: Lowering, cursor: Cursor) -> ir.Place | None:
-    """Lower the name of a variable to its place; None for a constant."""
+    """Lower the name of a variable to its place; None for a constant, and for threadIdx and the like."""
     declaration = cursor.referenced
     if declaration is None or not cursor.spelling or declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
         return None
     variable = lower.scope.find(declaration)
+    if variable is None and cursor.spelling in _SPECIAL:
+        return None
     if variable is None:
         return lower.scope.find_captured(cursor.spelling, get_reported_position(cursor)) or _outer_place(lower, cursor)
     if not variable.in_memory:
@@ -91,8 +95,7 @@ def value_of_member(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower `a.b` and `a->b` to the member's value, including members of threadIdx and other built-in variables."""
     owner = next(iter(cursor.children), None)
     if owner is not None and owner.spelling in _SPECIAL and _is_builtin(lower, owner):
-        name = owner.spelling.removeprefix("__lockstep_")
-        return ir.Special(Scalar("uint32"), name, _AXES.index(cursor.spelling))
+        return _read_special(owner.spelling, cursor.spelling)
     place = place_of_member(lower, cursor)
     if place is not None:
         return read(place)
@@ -114,6 +117,11 @@ def value_of_member(lower: Lowering, cursor: Cursor) -> ir.Expression:
         return read(resolve_reference(member, address, get_reported_position(cursor)))
     first = next(n for n, (offset, _) in enumerate(leaves(owner_value.type)) if offset >= member.offset)
     return ir.Extract(member.type, owner_value, first)
+
+
+def _read_special(name: str, axis: str) -> ir.Special:
+    """Return the value of a built-in variable along an axis, such as threadIdx.x."""
+    return ir.Special(Scalar("uint32"), name.removeprefix("__lockstep_"), _AXES.index(axis))
 
 
 def _is_builtin(lower: Lowering, cursor: Cursor) -> bool:

@@ -44,4 +44,6 @@ LOCKSTEP_WIDE_VECTORS(double4, double)
 struct dim3 {
     unsigned int x, y, z;
     __host__ __device__ constexpr dim3(unsigned int x = 1, unsigned int y = 1, unsigned int z = 1) : x(x), y(y), z(z) {}
+    __host__ __device__ constexpr dim3(uint3 from) : x(from.x), y(from.y), z(from.z) {}
+    __host__ __device__ constexpr operator uint3() const { return uint3{x, y, z}; }
 };

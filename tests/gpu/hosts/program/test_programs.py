@@ -589,6 +589,10 @@ int main() {
     thrust::sort(p, p + 4, thrust::greater<int>());
     thrust::host_vector<int> h = v;
     printf("%d %d %d %d, %d %d\\n", h[0], h[1], h[2], h[3], (int)p[0], (int)p[3]);
+    cudaStream_t stream;
+    CHECK(cudaStreamCreate(&stream));
+    thrust::sort(thrust::cuda::par.on(stream), p, p + 4);
+    thrust::sort(thrust::cuda::par_nosync.on(stream), p, p + 4, thrust::greater<int>());
     thrust::device_ptr<int> allocated = thrust::device_malloc<int>(4);
     CHECK(cudaMemcpy(allocated.get(), d, 16, cudaMemcpyDeviceToDevice));
     twice<<<1, 4>>>(allocated.get());

@@ -375,6 +375,24 @@ def test_macros_that_users_like_do_not_meet_the_headers_names() -> None:
     np.testing.assert_array_equal(result, given + 1)
 
 
+def test_threadIdx_and_the_like_are_values_too() -> None:  # noqa: N802
+    source = """
+    __device__ unsigned sum(dim3 d) { return d.x + 100 * d.y + 10000 * d.z; }
+    __device__ unsigned first(const uint3 &v) { return v.x; }
+    __global__ void f(unsigned *out) {
+        register int t = threadIdx.x;
+        dim3 block(blockDim), place;
+        place = blockIdx;
+        uint3 copied = block;
+        out[4 * t] = sum(threadIdx);
+        out[4 * t + 1] = sum(place);
+        out[4 * t + 2] = sum(block);
+        out[4 * t + 3] = first(gridDim) + copied.y + first(threadIdx);
+    }"""
+    (out,) = run_kernel(source, "f", np.zeros(8, np.uint32), block=2)
+    assert out.tolist() == [0, 0, 10102, 2, 1, 0, 10102, 3]
+
+
 def test_three_hundred_lines_take_a_processor_less_than_300_ms() -> None:
     kernel = """
     __global__ void reduce_NUMBER(const float *in, float *out, int n) {
