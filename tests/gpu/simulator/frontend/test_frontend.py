@@ -375,7 +375,7 @@ def test_macros_that_users_like_do_not_meet_the_headers_names() -> None:
     np.testing.assert_array_equal(result, given + 1)
 
 
-def test_threadIdx_and_the_like_are_values_too() -> None:  # noqa: N802
+def test_threadIdx_and_the_like_are_values_too() -> None:
     source = """
     __device__ unsigned sum(dim3 d) { return d.x + 100 * d.y + 10000 * d.z; }
     __device__ unsigned first(const uint3 &v) { return v.x; }
