@@ -393,6 +393,29 @@ def test_threadIdx_and_the_like_are_values_too() -> None:
     assert out.tolist() == [0, 0, 10102, 2, 1, 0, 10102, 3]
 
 
+def test_a_cast_to_a_reference_is_the_same_memory() -> None:
+    source = """
+    struct A { int x[4]; };
+    struct B { int low, high; };
+    union U { int words[4]; float numbers[4]; };
+    __device__ B &as_struct(A &a) { return reinterpret_cast<B &>(a); }
+    __device__ U &as_union(A &a) { return reinterpret_cast<U &>(a); }
+    __global__ void f(int *out) {
+        __shared__ A s;
+        for (int i = 0; i < 4; ++i) s.x[i] = 0;
+        B &b = reinterpret_cast<B &>(s);
+        b.low = 3;
+        as_struct(s).high = 5;
+        as_union(s).words[2] = 7;
+        reinterpret_cast<float &>(s.x[3]) = 2.0f;
+        const A &constant = s;
+        const_cast<A &>(constant).x[0] += 1;
+        for (int i = 0; i < 4; ++i) out[i] = s.x[i];
+    }"""
+    (out,) = run_kernel(source, "f", np.zeros(4, np.int32), block=1)
+    assert out.tolist() == [4, 5, 7, 0x40000000]
+
+
 def test_three_hundred_lines_take_a_processor_less_than_300_ms() -> None:
     kernel = """
     __global__ void reduce_NUMBER(const float *in, float *out, int n) {
