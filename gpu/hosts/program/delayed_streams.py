@@ -20,6 +20,7 @@ UNORDERED_ROUTINES = frozenset(
         *("begin_capture", "captures", "device_attribute", "device_count", "device_name", "end_capture", "error_name"),
         *(
             "error_text",
+            "event_create",
             "event_destroy",
             "event_query",
             "event_record",

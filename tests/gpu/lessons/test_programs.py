@@ -82,6 +82,12 @@ WRONG: list[tuple[str, str | Edits, str]] = [
         "uninitialized",
     ),
     (PIPELINE, (("streams[number % 2]", "streams[0]"),), "without the streams"),
+    # An event that is not recorded holds up nothing, and creating one does not wait for the device.
+    (
+        EVENT,
+        (("cudaStreamWaitEvent(copy, ready)", "cudaEvent_t e; cudaEventCreate(&e); cudaStreamWaitEvent(copy, e)"),),
+        "order of the",
+    ),
     (EVENT, (("    cudaEventRecord(ready, compute);\n    cudaStreamWaitEvent(copy, ready);\n", ""),), "order of the"),
     (EVENT, (("cudaStreamSynchronize(copy)", "cudaStreamQuery(copy)"),), "order of the"),
     (
