@@ -54,10 +54,10 @@ RIGHT: list[tuple[str, str | Edits]] = [
     cudaStreamWaitEvent(streams[0], done);
     cudaStreamSynchronize(streams[0]);""",
     ),
+    (EVENT, (("cudaStreamWaitEvent(copy, ready)", "cudaEventSynchronize(ready)"),)),
 ]
 OTHER_CALLS: list[tuple[str, Edits]] = [
     (ERRORS, ((CHECKED, "if (failed(cudaPeekAtLastError())) return 1;"),)),
-    (EVENT, (("cudaStreamWaitEvent(copy, ready)", "cudaEventSynchronize(ready)"),)),
     (EVENT, (("(copy, ready)", "(copy, ready, cudaEventWaitDefault)"),)),
     (EVENT, (("cudaStreamSynchronize(copy);", "while (cudaStreamQuery(copy) == cudaErrorNotReady) {\n    }"),)),
 ]
