@@ -8,31 +8,49 @@ from contextlib import contextmanager
 from gpu.hosts.driver.faults import DriverError, DriverMemoryError
 
 _CODES = {
-    "invalid argument": "INVALID_VALUE",
-    "named symbol not found": "NOT_FOUND",
-    "file not found": "FILE_NOT_FOUND",
-    "device kernel image is invalid": "INVALID_IMAGE",
-    "an illegal memory access was encountered": "ILLEGAL_ADDRESS",
-    "misaligned address": "MISALIGNED_ADDRESS",
-    "device-side assert triggered": "ASSERT",
-    "the launch timed out and was terminated": "LAUNCH_TIMEOUT",
-    "too many blocks in cooperative launch": "COOPERATIVE_LAUNCH_TOO_LARGE",
-    "unspecified launch failure": "LAUNCH_FAILED",
-    "operation not supported": "NOT_SUPPORTED",
+    "invalid argument": ("INVALID_VALUE", 1),
+    "named symbol not found": ("NOT_FOUND", 500),
+    "file not found": ("FILE_NOT_FOUND", 301),
+    "device kernel image is invalid": ("INVALID_IMAGE", 200),
+    "an illegal memory access was encountered": ("ILLEGAL_ADDRESS", 700),
+    "misaligned address": ("MISALIGNED_ADDRESS", 716),
+    "device-side assert triggered": ("ASSERT", 710),
+    "the launch timed out and was terminated": ("LAUNCH_TIMEOUT", 702),
+    "too many blocks in cooperative launch": ("COOPERATIVE_LAUNCH_TOO_LARGE", 720),
+    "unspecified launch failure": ("LAUNCH_FAILED", 719),
+    "operation not supported": ("NOT_SUPPORTED", 801),
 }
-"""The driver's codes, without their prefix, by their texts."""
+"""The driver's codes, with their names without prefix, by their texts."""
+_UNKNOWN = ("UNKNOWN", 999)
+_RUNTIME_CODES = {
+    "cudaErrorInvalidValue": 1,
+    "cudaErrorInvalidDevice": 101,
+    "cudaErrorInvalidResourceHandle": 400,
+    "cudaErrorNotSupported": 801,
+}
 
 
 class CUDADriverError(RuntimeError):
-    """An error of the driver, such as an unknown kernel or an illegal address."""
+    """An error of the driver, such as an unknown kernel or an illegal address; `status` is the driver's code."""
 
     __module__ = "cupy_backends.cuda.api.driver"
 
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text, status)
+        self.status = status
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
 
 class CUDARuntimeError(RuntimeError):
-    """An error of the runtime API."""
+    """An error of the runtime API, with its name before its text; `status` is the code of that name."""
 
     __module__ = "cupy_backends.cuda.api.runtime"
+
+    @property
+    def status(self) -> int:
+        return _RUNTIME_CODES.get(str(self).partition(":")[0], _UNKNOWN[1])
 
 
 class OutOfMemoryError(MemoryError):
@@ -80,8 +98,8 @@ class CompileException(Exception):  # noqa: N818
 
 def build_driver_error(reason: str, detail: str = "") -> CUDADriverError:
     """Return an error with the driver's code and text."""
-    text = f"CUDA_ERROR_{_CODES.get(reason, 'UNKNOWN')}: {reason}"
-    return CUDADriverError(text + (f" - {detail}" if detail else ""))
+    name, status = _CODES.get(reason, _UNKNOWN)
+    return CUDADriverError(f"CUDA_ERROR_{name}: {reason}" + (f" - {detail}" if detail else ""), status)
 
 
 @contextmanager

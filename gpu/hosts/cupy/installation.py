@@ -74,6 +74,7 @@ def _cupy_names() -> dict[str, Any]:
     return names | {
         "__version__": VERSION,
         **utilities.CUPY,
+        "newaxis": None,
         "ndarray": arrays.DeviceArray,
         "ElementwiseKernel": elementwise.ElementwiseKernel,
         "ReductionKernel": reduction.ReductionKernel,
@@ -93,7 +94,11 @@ def _cupy_names() -> dict[str, Any]:
 
 def _cuda_modules() -> dict[str, dict[str, Any]]:
     parts = {
-        "device": {"Device": devices.CupyDevice, "get_compute_capability": devices.get_compute_capability},
+        "device": {
+            "Device": devices.CupyDevice,
+            "get_compute_capability": devices.get_compute_capability,
+            "get_device_id": runtime.NAMES["getDevice"],
+        },
         "stream": {
             "Stream": devices.CupyStream,
             "ExternalStream": devices.ExternalStream,

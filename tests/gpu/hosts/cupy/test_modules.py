@@ -111,6 +111,7 @@ for wrong in ("cp.cuda.runtime.free(address)", "cp.cuda.runtime.memset(a.data.pt
         exec(wrong)
     except RuntimeError as error:
         print(type(error).__name__, str(error).partition(" - ")[0])
+        assert error.status == 1 and cp.cuda.get_device_id() == 0
 """
     )
     assert ended.code == 0, ended.stderr
@@ -150,6 +151,7 @@ def square(a):
     return a * a
 
 assert square(cp.array([3.0]))[0] == 9
+assert x[:, cp.newaxis].shape == (3, 1, 4)
 import cupyx
 counts = cp.zeros(3)
 cupyx.scatter_add(counts, cp.array([0, 2, 2]), 1)
