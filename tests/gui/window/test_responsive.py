@@ -251,8 +251,7 @@ from PyQt6.QtCore import QPoint, Qt, QTimer
 from gui.app import application
 if __name__ == "__main__":
     app = application()
-    from gui.app import handle_signals
-from gui.window.main_window import MainWindow
+    from gui.window.main_window import MainWindow
     window = MainWindow(engine=sys.argv[1])
     window.show()
     window.load_first_input()
