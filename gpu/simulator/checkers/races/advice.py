@@ -103,9 +103,7 @@ def format_race_advice(
     has_named_barriers : bool
         Whether the kernel has named barriers, as its warps have different roles: then not all may reach one barrier.
     """
-    advice = _ADVICE[scope].format(
-        atomic="atomic operations on both sides" if has_atomic else "an atomic operation",
-    )
+    advice = _ADVICE[scope].format(atomic="atomic operations on both sides" if has_atomic else "an atomic operation")
     if has_named_barriers and scope == "block":
         advice += ", or a named barrier that the threads of both reach, if not all threads of the block do"
     if is_one_line and scope in ("warp", "block"):
