@@ -119,6 +119,14 @@ def test_one_result_on_the_timing_model_is_enough():
     assert "| X, 2026-01-02 | all of ours | 3 / - | 0.9 / - |" in text
 
 
+def test_a_remark_on_several_comparisons_stands_once():
+    body = "About.\n\n| cases | held out | number | tau |\n|---|---|--:|--:|\n| all of ours |  | 3 | 0.9 |\n\n{}"
+    remarks = {"Timing model on x": "Old.", "Timing model on y": "Old.", "Timing model without nvcc on x": "Two far."}
+    sections = [parse_section(name, "X", "2026-01-02", body.format(text)) for name, text in remarks.items()]
+    text = page.render(sections)
+    assert "Timing model on x, Timing model on y: Old. Timing model without nvcc on x: Two far." in text
+
+
 def test_a_section_that_the_page_does_not_know_is_shown_as_it_is():
     section = parse_section("New", "device", "2026-01-02", "Some\ntext.\n\n| a |\n|--:|\n| 1 |")
     assert page.render([section]).endswith("## New: device, 2026-01-02\n\nSome text.\n\n| a |\n| --: |\n| 1 |\n")
