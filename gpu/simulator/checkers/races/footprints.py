@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.base.findings import Finding
-from gpu.simulator.checkers.races.shadow import Shadow
+from gpu.simulator.checkers.races.shadow import EVENT, Shadow, high_records
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
 from gpu.simulator.executor.state.observer import Access, Observer
@@ -32,7 +32,6 @@ _CONFLICTS = {
 """For each kind of access, those with which it conflicts: one of the two writes, and they are not both strong."""
 _FLAG = "flag"
 """Strong reads and atomic operations whose values decide whether a loop ends."""
-_THREAD_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ class LaunchFootprint(Observer):
         )
         lanes, cells = shadow.cells(batch.geometry, access)
         threads = batch.first * batch.geometry.lanes_per_block + lanes
-        records = (threads + 1 << _THREAD_BITS) + self._register(site, access.size)
+        records = high_records(threads) + self._register(site, access.size)
         kind = site.action if site.action == "atomic" or not site.is_strong else f"strong {site.action}"
         shadow.get_or_create(kind)[cells] = records
         if site.is_strong and site.action != "write" and access.used and site.use >= ValueUse.WAIT:
@@ -212,7 +211,7 @@ class LaunchFootprint(Observer):
                     yield self._describe(record), self._describe_element(touched.memory, record, offset)
 
     def _describe(self, record: int) -> OverlapSide:
-        thread, event = (record >> _THREAD_BITS) - 1, record & ((1 << _THREAD_BITS) - 1)
+        thread, event = (record >> 32) - 1, record & EVENT
         site, _, batch = self._sites[event]
         name = batch.describe(thread - batch.first * batch.geometry.lanes_per_block)
         place = f"{PurePath(site.position.file).name}:{site.position.line}"
@@ -222,7 +221,7 @@ class LaunchFootprint(Observer):
         return OverlapSide(site, name, text, f"{place} {self._call_site}")
 
     def _describe_element(self, memory: FlatMemory, record: int, offset: int) -> str:
-        _, size, _ = self._sites[record & ((1 << _THREAD_BITS) - 1)]
+        _, size, _ = self._sites[record & EVENT]
         return f"{memory.describe_location(offset // size, size)} ({memory.space} memory)"
 
 
