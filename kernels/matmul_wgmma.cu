@@ -19,8 +19,9 @@
 
 // A block computes ROWS x COLUMNS elements, a warpgroup 64 rows of them. It has STAGES pipeline stages in shared
 // memory. For matmul_fp16, BLOCKS is the number of resident blocks per multiprocessor, and SPLITS the number of blocks
-// of a cluster that share the steps of one tile, at least one each; they compute one tile only. Or SHARING is the number of blocks of a
-// cluster whose tiles are below each other and share their tiles of B.
+// of a cluster that share the steps of one tile, at least one each. Or SHARING is the number of blocks of a cluster
+// whose tiles are below each other and share their tiles of B. With ONE_TILE, which SPLITS require, each block computes
+// one tile, at its place in the grid.
 #ifndef ROWS
 #define ROWS 64
 #define COLUMNS 16
@@ -34,6 +35,9 @@
 #endif
 #ifndef SHARING
 #define SHARING 1
+#endif
+#ifndef ONE_TILE
+#define ONE_TILE 0
 #endif
 #if SPLITS > 1
 #define CLUSTER __cluster_dims__(SPLITS, 1, 1)
@@ -69,8 +73,9 @@
 // Rows of tiles, or of the tiles of clusters, that run at the same time and read the same columns of B.
 #define BAND (1024 / ROWS / SHARING)
 
-// With SPLITS > 1, the sums of a block in its shared memory: rows are padded so that lanes use different banks.
-#define SUMS_PITCH (COLUMNS + 8)
+// With SPLITS > 1, the sums of a thread that each block of the cluster finishes, and of a vector that it copies.
+#define PART_SUMS (COLUMNS / 2 / SPLITS)
+#define VECTOR_SUMS (PART_SUMS < 4 ? 2 : 4)
 
 // CUtensorMap of cuda.h: a matrix, and the box that a copy takes from it.
 struct __align__(64) TensorMap {
@@ -279,17 +284,16 @@ __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, u
 #endif
 }
 
-// One thread makes the barriers of full and free stages; the fence shows them to asynchronous copies.
+// The copying warp makes the barriers of full and free stages: it needs them first. The fence shows them to asynchronous
+// copies. Blocks that share B signal each other's barriers, so they wait for each other.
 __device__ void make_stage_barriers(unsigned int full, unsigned int empty) {
-    for (int i = 0; i < STAGES; ++i) {
-        make_barrier(full + i * 8, 1);
-        make_barrier(empty + i * 8, MULTIPLYING * SHARING);
+    if (threadIdx.x == MULTIPLYING * 32) {
+        for (int i = 0; i < STAGES; ++i) {
+            make_barrier(full + i * 8, 1);
+            make_barrier(empty + i * 8, MULTIPLYING * SHARING);
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-// Blocks that share B signal each other's barriers: they wait until these are made, and until no more signals come.
-__device__ void sync_sharing_blocks() {
 #if SHARING > 1
     cooperative_groups::this_cluster().sync();
 #else
@@ -298,13 +302,18 @@ __device__ void sync_sharing_blocks() {
 }
 
 // Tiles of C are ordered in bands: top to bottom first, then left to right. The tiles of a cluster that shares B count
-// as one tile.
+// as one tile. The only tile of a block has the block's place in the grid, without divisions.
 __device__ void place_of(int tile, int down, int across, int &y, int &x) {
+#if ONE_TILE
+    y = blockIdx.x / (SPLITS * SHARING) * (ROWS * SHARING) + blockIdx.x % SHARING * ROWS;
+    x = blockIdx.y * COLUMNS;
+#else
     int first = tile / (BAND * across) * BAND;
     int rows = min(BAND, down - first);
     int in_band = tile - first * across;
     y = (first + in_band % rows) * (ROWS * SHARING) + blockIdx.x % SHARING * ROWS;
     x = in_band / rows * COLUMNS;
+#endif
 }
 
 // Idea: one thread issues bulk copies of whole tiles into free stages, and warpgroups multiply completed stages
@@ -324,8 +333,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int steps = (k + DEPTH - 1) / DEPTH;
     int warp = threadIdx.x / 32;
     int lane = threadIdx.x % 32;
-    if (threadIdx.x == 0) make_stage_barriers(full, empty);
-    __syncthreads();
+    make_stage_barriers(full, empty);
 
     int stage = 0;
     int parity = 0;
@@ -457,41 +465,60 @@ __device__ void write_elements(__half *c, const float (&sums)[COLUMNS / 2], int 
     }
 }
 
-// Store a warp's sums in the block's shared memory, for the other blocks of the cluster.
-__device__ void store_sums(float *block_sums, const float (&sums)[COLUMNS / 2]) {
-    int lane = threadIdx.x % 32;
+// Some of a thread's sums. Neighboring threads store neighboring vectors, so that they use different banks.
+struct alignas(VECTOR_SUMS * 4) SumVector {
+    float sums[VECTOR_SUMS];
+};
+
+// Store a thread's sums in the block's shared memory, for the other blocks of the cluster.
+__device__ void store_sums(SumVector *block_sums, const float (&sums)[COLUMNS / 2]) {
 #pragma unroll
-    for (int i = 0; i < COLUMNS / 2; i += 2) {
-        int row = threadIdx.x / 32 * 16 + i / 2 % 2 * 8 + lane / 4;
-        int column = i / 4 * 8 + lane % 4 * 2;
-        *reinterpret_cast<float2 *>(block_sums + row * SUMS_PITCH + column) = make_float2(sums[i], sums[i + 1]);
+    for (int i = 0; i < COLUMNS / 2; i += VECTOR_SUMS) {
+        SumVector vector;
+        for (int j = 0; j < VECTOR_SUMS; ++j) vector.sums[j] = sums[i + j];
+        block_sums[i / VECTOR_SUMS * (MULTIPLYING * 32) + threadIdx.x] = vector;
     }
 }
 
-// Add the sums of the cluster's blocks, each block for its share of the tile's rows, and write four at a time.
-__device__ void finish_cluster(float *block_sums, __half *c, int y, int x, int m, int n, float alpha, float beta) {
-    constexpr int QUADS = COLUMNS / 4, SHARE = ROWS / SPLITS;
+// Add the sums of the cluster's blocks, each block for an equal part of each thread's sums, and write them.
+__device__ void finish_cluster(SumVector *block_sums, __half *c, int y, int x, int m, int n, float alpha, float beta) {
     cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    bool multiplies = threadIdx.x < MULTIPLYING * 32;
+    int rank = cluster.block_rank();
+    int lane = threadIdx.x % 32;
+    float sums[PART_SUMS] = {};
     cluster.sync();
-    for (int i = threadIdx.x; i < SHARE * QUADS; i += THREADS) {
-        int row = cluster.block_rank() * SHARE + i / QUADS;
-        int column = i % QUADS * 4;
-        float sums[4] = {};
+    if (multiplies) {
 #pragma unroll
         for (int block = 0; block < SPLITS; ++block) {
-            float *other = cluster.map_shared_rank(block_sums + row * SUMS_PITCH + column, block);
-            float4 four = *reinterpret_cast<float4 *>(other);
-            sums[0] += four.x;
-            sums[1] += four.y;
-            sums[2] += four.z;
-            sums[3] += four.w;
+            // Each block begins with its own sums, so that no two read from the same block.
+            SumVector *other = cluster.map_shared_rank(block_sums, (rank + block) % SPLITS);
+#pragma unroll
+            for (int i = 0; i < PART_SUMS; i += VECTOR_SUMS) {
+                SumVector vector = other[(rank * PART_SUMS + i) / VECTOR_SUMS * (MULTIPLYING * 32) + threadIdx.x];
+                for (int j = 0; j < VECTOR_SUMS; ++j) sums[i + j] += vector.sums[j];
+            }
         }
-        if (y + row >= m) continue;
-        for (int j = 0; j < 4; ++j)
-            if (x + column + j < n) finish(c, (y + row) * n + x + column + j, sums[j], alpha, beta);
     }
-    // The other blocks still read these sums.
-    cluster.sync();
+    // The block's shared memory exists until the other blocks have read its sums, while this one writes.
+    cluster.barrier_arrive();
+    if (multiplies) {
+#pragma unroll
+        for (int i = 0; i < PART_SUMS; i += 2) {
+            int of_thread = rank * PART_SUMS + i;
+            int row = y + threadIdx.x / 32 * 16 + of_thread / 2 % 2 * 8 + lane / 4;
+            int column = x + of_thread / 4 * 8 + lane % 4 * 2;
+            if (row >= m || column >= n) continue;
+            if (n % 2 == 0 && beta == 0.0f) {
+                *reinterpret_cast<__half2 *>(c + (size_t)row * n + column) =
+                    __floats2half2_rn(alpha * sums[i], alpha * sums[i + 1]);
+            } else {
+                finish(c, row * n + column, sums[i], alpha, beta);
+                if (column + 1 < n) finish(c, row * n + column + 1, sums[i + 1], alpha, beta);
+            }
+        }
+    }
+    cluster.barrier_wait();
 }
 
 // Idea: tensor maps describe A and B as they are, and one thread issues copies of boxes into free stages: no tiles have
@@ -517,14 +544,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
     int first_row = blockIdx.x % SHARING * COPIED_ROWS;
     int begin = steps * rank / SPLITS;
     int end = steps * (rank + 1) / SPLITS;
-    if (threadIdx.x == 0) make_stage_barriers(full, empty);
-    sync_sharing_blocks();
+    int tiles = ONE_TILE ? 1 : down * across;
+    int first_tile = ONE_TILE ? 0 : blockIdx.x / SHARING;
+    int tile_stride = ONE_TILE ? 1 : gridDim.x / SHARING;
+    make_stage_barriers(full, empty);
 
     int stage = 0;
     int parity = 0;
     if (warp == MULTIPLYING) {
-        for (int tile = blockIdx.x / (SPLITS * SHARING); lane == 0 && tile < down * across;
-             tile += gridDim.x / (SPLITS * SHARING)) {
+        for (int tile = first_tile; lane == 0 && tile < tiles; tile += tile_stride) {
             int y, x;
             place_of(tile, down, across, y, x);
             for (int step = begin; step < end; ++step) {
@@ -540,9 +568,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
                 parity ^= stage == 0;
             }
         }
+        // A block's barriers and stages exist until the other blocks have released them.
+        for (int i = 0; SHARING > 1 && lane == 0 && i < STAGES; ++i) {
+            wait(empty + stage * 8, parity ^ 1);
+            stage = stage + 1 == STAGES ? 0 : stage + 1;
+            parity ^= stage == 0;
+        }
         __syncwarp();
     } else {
-        for (int tile = blockIdx.x / (SPLITS * SHARING); tile < down * across; tile += gridDim.x / (SPLITS * SHARING)) {
+        for (int tile = first_tile; tile < tiles; tile += tile_stride) {
             int y, x;
             place_of(tile, down, across, y, x);
             float sums[COLUMNS / 2];
@@ -570,7 +604,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
             if (SPLITS > 1) {
                 // All warps have finished reading the stages, where the sums are stored.
                 asm volatile("bar.sync 1, %0;" ::"n"(MULTIPLYING * 32) : "memory");
-                store_sums(reinterpret_cast<float *>(stages), sums);
+                store_sums(reinterpret_cast<SumVector *>(stages), sums);
             } else if (COLUMNS % (4 * PART) == 0 && n % PART == 0 && beta == 0.0f) {
                 write_parts(c, sums, y + warp * 16, x, m, n, alpha);
             } else {
@@ -578,10 +612,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
             }
         }
     }
-    if (SHARING > 1) sync_sharing_blocks();
 #if SPLITS > 1
     int y, x;
-    place_of(blockIdx.x / SPLITS, down, across, y, x);
-    finish_cluster(reinterpret_cast<float *>(stages), c, y, x, m, n, alpha, beta);
+    place_of(0, down, across, y, x);
+    finish_cluster(reinterpret_cast<SumVector *>(stages), c, y, x, m, n, alpha, beta);
 #endif
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpu.declaration.pattern import Params
-from gpu.engines.base import Buffer, Device, Engine, Module, TensorMap
+from gpu.engines.base import Buffer, Device, Engine, Extent, Module, TensorMap
 
 FILE = "matmul_wgmma.cu"
 
@@ -19,6 +19,8 @@ _DEPTH = _LINE = 64
 _BARRIER_BYTES = 16
 """Bytes of a stage's two barriers."""
 _PADDING_BLOCK = 256
+_MAX_SHORT_DEPTH = 256
+"""The largest k for which writing C takes most of the time."""
 _MIN_LINE_ELEMENTS = 512
 """The shortest row that is padded to whole lines, if at all: fewer sectors are read, and little more is written."""
 _MIN_SPLIT_DEPTH = 2048
@@ -37,8 +39,9 @@ class _Shape:
 
     `blocks` is the number of resident blocks per multiprocessor, `splits` that of a cluster's blocks that share k,
     `sharing` that of a cluster's blocks that share their tiles of B. A block computes at least `min_tiles` tiles if
-    there are enough, so that small inputs too reuse stages. `rate` is the relative rate of a multiprocessor with these
-    blocks on an H100, 1 for the fastest tile.
+    there are enough, so that small inputs too reuse stages. With `one_tile`, a block computes one tile, at its place in
+    a grid of two dimensions. `rate` is the relative rate of a multiprocessor with these blocks on an H100, 1 for the
+    fastest tile.
     """
 
     rows: int
@@ -48,6 +51,7 @@ class _Shape:
     splits: int = 1
     sharing: int = 1
     min_tiles: int = 1
+    one_tile: bool = False
     rate: float = 1.0
 
     @property
@@ -59,6 +63,7 @@ class _Shape:
             "BLOCKS": self.blocks,
             "SPLITS": self.splits,
             "SHARING": self.sharing,
+            "ONE_TILE": int(self.one_tile),
         }
 
     @property
@@ -81,17 +86,17 @@ class _Shape:
         resident = device.multiprocessors * self.blocks // self.sharing
         return max(-(-self.tiles(m, n) // resident), self.min_tiles)
 
-    def grid(self, device: Device, m: int, n: int) -> int:
-        """Return the number of blocks: all clusters of a tile, or at most as many blocks as are resident.
+    def grid(self, device: Device, m: int, n: int) -> Extent:
+        """Return the blocks in x, y and z: for each tile, or at most as many as are resident.
 
         If some blocks would have a tile less, slightly fewer blocks with equally many tiles are faster.
         """
-        if self.splits > 1:
-            return self.tiles(m, n) * self.splits
+        if self.one_tile:
+            return -(-m // (self.rows * self.sharing)) * self.splits * self.sharing, -(-n // self.columns), 1
         resident = min(self.tiles(m, n), device.multiprocessors * self.blocks // self.sharing)
         balanced = -(-self.tiles(m, n) // self.tiles_per_block(device, m, n))
         is_balanced = self.min_tiles > 1 or balanced >= _MIN_BALANCED * resident
-        return (balanced if is_balanced else resident) * self.sharing
+        return (balanced if is_balanced else resident) * self.sharing, 1, 1
 
     def estimate_cost(self, device: Device, m: int, n: int) -> float:
         """Estimate the time of the busiest multiprocessor, in multiply-adds of a step at the peak rate."""
@@ -102,6 +107,8 @@ class _Shape:
 _STEPPING_SHAPE, _SMALLEST_SHAPE = _Shape(64, 8, 2, min_tiles=2), _Shape(64, 32, 2, min_tiles=2)
 _SHAPES_BY_TILE = {4: _STEPPING_SHAPE, 8: _STEPPING_SHAPE, 16: _SMALLEST_SHAPE}
 """Shapes by the parameter `tile`, except the largest."""
+_SHORT_SHAPE = _Shape(256, 128, 4)
+"""The shape for a small k: twice as many warps write C."""
 _LARGE_SHAPES = (
     _Shape(128, 256, 4),
     _Shape(192, 192, 4, rate=0.97),
@@ -112,8 +119,13 @@ _LARGE_SHAPES = (
     _Shape(64, 64, 12, rate=0.4),
 )
 """Shapes for the largest `tile`."""
-_SPLIT_SHAPES = (_Shape(64, 32, 9, splits=8), _Shape(64, 128, 8, splits=8), _Shape(64, 32, 2, splits=8))
-"""Shapes for a large k and so few tiles that their clusters use at most half of the multiprocessors, by preference."""
+_SPLIT_SHAPES = {
+    _Shape(64, 32, 9, splits=8, one_tile=True): 0.5,
+    _Shape(64, 128, 8, splits=8, one_tile=True): 0.5,
+    _Shape(64, 32, 2, splits=8, one_tile=True): 0.5,
+    _Shape(64, 64, 12, splits=2, one_tile=True): 1.0,
+}
+"""Shapes for a large k and few tiles, by preference, and the part of the multiprocessors that their blocks may use."""
 
 
 def _choose_shape(device: Device, tile: int, m: int, n: int, k: int) -> _Shape:
@@ -121,16 +133,19 @@ def _choose_shape(device: Device, tile: int, m: int, n: int, k: int) -> _Shape:
     if tile in _SHAPES_BY_TILE:
         return _SHAPES_BY_TILE[tile]
     if device.has_clusters and k >= _MIN_SPLIT_DEPTH:
-        for shape in _SPLIT_SHAPES:
-            if 2 * shape.grid(device, m, n) <= device.multiprocessors and shape.shared_bytes <= device.max_shared_bytes:
+        for shape, part in _SPLIT_SHAPES.items():
+            blocks = shape.tiles(m, n) * shape.splits
+            if blocks <= part * device.multiprocessors and shape.shared_bytes <= device.max_shared_bytes:
                 return shape
-    fitting = [shape for shape in _LARGE_SHAPES if shape.shared_bytes <= device.max_shared_bytes]
+    shapes = (_SHORT_SHAPE, *_LARGE_SHAPES) if k <= _MAX_SHORT_DEPTH else _LARGE_SHAPES
+    fitting = [shape for shape in shapes if shape.shared_bytes <= device.max_shared_bytes]
     shape = min(fitting, key=lambda shape: shape.estimate_cost(device, m, n), default=_SMALLEST_SHAPE)
     steps = shape.tiles_per_block(device, m, n) * -(-k // _DEPTH)
     # Without clusters, each block would copy rows of B that do not begin at lines, and so have a line more per box.
     is_shared = n > _LINE and _pitch(n) % _LINE > 0 and m > shape.rows and steps >= _MIN_SHARING_STEPS
     can_share = device.has_clusters and device.multiprocessors >= _SHARING
-    return replace(shape, sharing=_SHARING) if is_shared and can_share else shape
+    shape = replace(shape, sharing=_SHARING if is_shared and can_share else 1)
+    return replace(shape, one_tile=shape.tiles_per_block(device, m, n) == 1)
 
 
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
@@ -153,7 +168,7 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
     padded_a, padded_b = (_pad_rows(engine, module, matrix) for matrix in (a, b))
     engine.launch(
         module.kernel("matmul_fp16"),
-        (shape.grid(engine.device, m, n), 1, 1),
+        shape.grid(engine.device, m, n),
         (shape.threads, 1, 1),
         TensorMap(padded_a, shape.rows),
         TensorMap(padded_b, _DEPTH // shape.sharing),
