@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gpu.declaration.benchmark import Case, SizeComparison
@@ -22,9 +23,37 @@ GPU, SIZES = "gpu", "sizes"
 WARM_UP = 3
 LEAD_CACHES = 2
 """Bytes that the GPU reads before each repetition, as a multiple of its L2 cache, so that the cache is cold."""
+MAX_LEADS = 16
+"""How often the GPU reads them at most, while the CPU queues a repetition."""
 
 Timer = Callable[[Callable[[], Any]], list[float]]
 """Function that runs an action several times and returns the milliseconds of each repetition."""
+
+
+@dataclass(frozen=True)
+class _QueuedRun:
+    """The milliseconds of a repetition, and whether the GPU started it before the CPU had queued all of it."""
+
+    elapsed_ms: float
+    has_started: bool
+
+
+def _time(
+    queue: Callable[[Callable[[], Any], int], _QueuedRun], repetitions: int, action: Callable[[], Any]
+) -> list[float]:
+    """Return the milliseconds of each repetition, without the time in which the GPU waits for the CPU.
+
+    If the GPU starts an action before the CPU has queued all of it, the repetition counts only if more leads do not
+    help: an action that waits for the GPU itself always starts early.
+    """
+    leads, runs = 1, []
+    while len(runs) < WARM_UP + repetitions:
+        run = queue(action, leads)
+        if run.has_started and leads < MAX_LEADS:
+            leads *= 2
+            continue
+        runs.append(run)
+    return [run.elapsed_ms for run in runs[WARM_UP:]]
 
 
 def _print_row(
@@ -42,19 +71,18 @@ def _torch_timer(torch: Any, seed: int, repetitions: int) -> Timer:
     cache_bytes = torch.cuda.get_device_properties(0).L2_cache_size
     lead = torch.zeros(LEAD_CACHES * cache_bytes // 4, device="cuda")
 
-    def time(action: Callable[[], Any]) -> list[float]:
-        times = []
-        for repetition in range(WARM_UP + repetitions):
-            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    def queue(action: Callable[[], Any], leads: int) -> _QueuedRun:
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        for _ in range(leads):
             lead.sum()
-            start.record()
-            action()
-            end.record()
-            end.synchronize()
-            if repetition >= WARM_UP:
-                times.append(start.elapsed_time(end))
-        return times
+        start.record()
+        action()
+        end.record()
+        has_started = start.query()
+        end.synchronize()
+        return _QueuedRun(start.elapsed_time(end), has_started)
 
+    time = partial(_time, queue, repetitions)
     block = torch.rand(2**28, device="cuda")
     other = torch.empty_like(block)
     times = time(lambda: other.copy_(block))
@@ -65,20 +93,18 @@ def _torch_timer(torch: Any, seed: int, repetitions: int) -> Timer:
 def _cupy_timer(cupy: Any, seed: int, repetitions: int) -> Timer:
     lead = cupy.zeros(LEAD_CACHES * cupy.cuda.Device().attributes["L2CacheSize"] // 4, cupy.float32)
 
-    def time(action: Callable[[], Any]) -> list[float]:
-        times = []
-        for repetition in range(WARM_UP + repetitions):
-            start, end = cupy.cuda.Event(), cupy.cuda.Event()
+    def queue(action: Callable[[], Any], leads: int) -> _QueuedRun:
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        for _ in range(leads):
             lead.sum()
-            start.record()
-            action()
-            end.record()
-            end.synchronize()
-            if repetition >= WARM_UP:
-                times.append(cupy.cuda.get_elapsed_time(start, end))
-        return times
+        start.record()
+        action()
+        end.record()
+        has_started = start.done
+        end.synchronize()
+        return _QueuedRun(cupy.cuda.get_elapsed_time(start, end), has_started)
 
-    return time
+    return partial(_time, queue, repetitions)
 
 
 TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _torch_timer, "cupy": _cupy_timer}

@@ -136,6 +136,8 @@ def prepare_launch(
         A block cannot have so much shared memory.
     """
     driver = load_driver()
+    # A timed launch must not wait for Python's lock, which other threads take while a call of CDLL runs.
+    launches = ctypes.PyDLL(driver._name)
     memories = [(ctypes.c_uint8 * len(value)).from_buffer_copy(value) for value in values]
     addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, memories))
     if driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared_bytes):
@@ -144,10 +146,10 @@ def prepare_launch(
         attribute = _Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, (ctypes.c_int * 16)(1))
         extents = (ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block)
         configuration = _Configuration(*extents, shared_bytes, stream, ctypes.pointer(attribute), 1)
-        launch = partial(driver.cuLaunchKernelEx, ctypes.byref(configuration), function, addresses, None)
+        launch = partial(launches.cuLaunchKernelEx, ctypes.byref(configuration), function, addresses, None)
     else:
         sizes = map(ctypes.c_uint, (*grid, *block, shared_bytes))
-        launch = partial(driver.cuLaunchKernel, function, *sizes, ctypes.c_void_p(stream), addresses, None)
+        launch = partial(launches.cuLaunchKernel, function, *sizes, ctypes.c_void_p(stream), addresses, None)
 
     def run() -> int:
         status: int = launch()
