@@ -331,18 +331,34 @@ def _run_tier(marker: str) -> int:
     parallel = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", "--no-loadscope-reorder")
     # The patterns' tests run on the simulator. The first tier tests the simulated GPU driver once per variant, and the
     # exhaustive tier with all sizes.
-    twins = () if marker == "sweep" else ("--ignore", "tests/gpu/patterns")
-    passes = (
-        (*parallel, "-m", f"{marker} and not alone"),
-        ("-m", f"{marker} and alone", "--reruns", "2"),
-        (*parallel, "-m", "gpu and not hardware", "--driver", "simulator", "tests/gpu", *twins),
-    )
-    with tempfile.TemporaryDirectory(prefix="lockstep-ledger-") as ledger:
-        commands = [(python, "-m", "pytest", *arguments, f"--ledger={ledger}") for arguments in passes]
+    twins = "" if marker == "sweep" else "tests/gpu/patterns/"
+
+    def run(*command: str) -> int:
+        return subprocess.run((python, "-m", *command), env=_offscreen(), cwd=ROOT, check=False).returncode
+
+    with tempfile.TemporaryDirectory(prefix="lockstep-ledger-") as folder:
+        ledger = f"--ledger={folder}"
+        codes = [run("pytest", *parallel, "-m", f"{marker} and not alone", ledger)]
+        files = _find_marked_files(Path(folder), "alone")
+        codes.append(run("pytest", "-m", f"{marker} and alone", "--reruns", "2", *files, ledger))
+        files = [
+            file
+            for file in _find_marked_files(Path(folder), "gpu")
+            if file.startswith("tests/gpu/") and not (twins and file.startswith(twins))
+        ]
+        codes.append(run("pytest", *parallel, "-m", "gpu and not hardware", "--driver", "simulator", *files, ledger))
         if marker == "not sweep":
-            commands.append((python, "-m", "tests.ledger", ledger))
-        codes = [subprocess.run(command, env=_offscreen(), cwd=ROOT, check=False).returncode for command in commands]
+            codes.append(run("tests.ledger", folder))
     return max(0 if code == _NO_TESTS else code for code in codes)
+
+
+def _find_marked_files(ledger: Path, marker: str) -> list[str]:
+    """Return the test files with a marker that the first pass collected: to collect all of them takes ten seconds."""
+    files = set()
+    for path in ledger.glob("collected-*.json"):
+        cases = json.loads(path.read_text("utf-8"))
+        files |= {case.partition("::")[0] for case, markers in cases.items() if marker in markers}
+    return sorted(files)
 
 
 _NO_TESTS = 5

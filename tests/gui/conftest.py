@@ -61,13 +61,6 @@ from tests.engine_forks import fork_engines
 DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if "gui" in Path(item.path).parts:
-            # Qt's offscreen platform says this of every window that has a smallest size.
-            item.add_marker(pytest.mark.qt_log_ignore("does not support propagateSizeHints", extend=True))
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call():
     """Hold what a test has left on screen: it is painted once more before it is closed.

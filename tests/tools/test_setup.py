@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -316,6 +317,19 @@ def test_the_tests_run_without_a_screen(started):
     }
 
 
+COLLECTED = {
+    "tests/gui/test_time.py::test_it[1]": ["alone"],
+    "tests/gui/test_time.py::test_it[2]": ["alone", "timeout"],
+    "tests/gui/test_gpu.py::test_it": ["gpu"],
+    "tests/gpu/test_both.py::test_time": ["alone"],
+    "tests/gpu/test_both.py::test_engine": ["gpu"],
+    "tests/gpu/test_engine.py::test_it[cuda]": ["gpu", "sweep"],
+    "tests/gpu/test_engine.py::test_it[simulator]": [],
+    "tests/gpu/patterns/test_sort.py::test_it[cuda]": ["gpu"],
+    "tests/test_other.py::test_it": [],
+}
+
+
 @pytest.mark.parametrize("codes", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (0, 5, 0, 0)])
 def test_all_tests_run_on_every_core_but_those_that_measure_time_and_are_accounted_for(started, monkeypatch, codes):
     passes = []
@@ -323,6 +337,8 @@ def test_all_tests_run_on_every_core_but_those_that_measure_time_and_are_account
     def finish(command, **settings):
         assert settings["env"]["QT_QPA_PLATFORM"] == "offscreen"
         passes.append(command[1:])
+        if len(passes) == 1:
+            Path(command[-1].removeprefix("--ledger="), "collected-0.json").write_text(json.dumps(COLLECTED))
         return subprocess.CompletedProcess(command, codes[len(passes) - 1])
 
     monkeypatch.setattr(setup.subprocess, "run", finish)
@@ -331,6 +347,11 @@ def test_all_tests_run_on_every_core_but_those_that_measure_time_and_are_account
     assert [each[each.index("-m", 2) + 1] for each in runs] == [
         "not sweep and not alone", "not sweep and alone", "gpu and not hardware",
     ]  # fmt: skip
+    assert [[word for word in each if word.startswith("tests/")] for each in runs] == [
+        [],
+        ["tests/gpu/test_both.py", "tests/gui/test_time.py"],
+        ["tests/gpu/test_both.py", "tests/gpu/test_engine.py"],
+    ]
     (folder,) = {each[-1].removeprefix("--ledger=") for each in runs}
     assert compared == ("-m", "tests.ledger", folder)
 
