@@ -21,6 +21,7 @@ from gpu.base.child_processes import ONE_THREAD
 from gpu.base.paths import ROOT
 from tests import needs
 from tests.command_server import CommandServer
+from tests.engine_forks import engine_context  # noqa: F401 - a fixture
 from tests.ledger import LedgerPlugin
 from tests.leftovers import LeftoversPlugin
 

@@ -1,6 +1,7 @@
 """Fork the engine's processes from one that has imported their modules: imports take 0.4 s of CPU time each.
 
-`tests/gpu/process` starts these processes as the product does.
+Tests of the window fork them all. In `tests/gpu/process` those that start many do, and others start them as the product
+does.
 """
 
 from __future__ import annotations
@@ -55,15 +56,23 @@ def _run(environment: Mapping[str, str], target: Callable[..., object], args: tu
     target(*args)
 
 
-@contextmanager
-def fork_engines() -> Iterator[None]:
-    """Fork the engine's processes, where the system can; end the process that forks them."""
+@pytest.fixture(scope="session")
+def engine_context() -> Iterator[_Context | None]:
+    """What forks engines' processes, where the system can; end the process that forks them after the session."""
     if not sys.platform.startswith("linux"):
-        yield
+        yield None
         return
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         # Its own would be removed when this process exits, after the session's folder.
         patch.setitem(multiprocessing.current_process()._config, "tempdir", folder)
-        patch.setattr("gpu.process.engine_host._SPAWN", _Context())
-        yield
+        yield _Context()
         forkserver._forkserver._stop()
+
+
+@contextmanager
+def fork_engines(context: _Context | None) -> Iterator[None]:
+    """Have engines' processes forked by what `engine_context` returns."""
+    with pytest.MonkeyPatch.context() as patch:
+        if context is not None:
+            patch.setattr("gpu.process.engine_host._SPAWN", context)
+        yield

@@ -448,10 +448,10 @@ def _no_work_at_rest():
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _engine_forks():
+@pytest.fixture(scope="package", autouse=True)
+def _engine_forks(engine_context):
     """Have engines' processes forked."""
-    with fork_engines():
+    with fork_engines(engine_context):
         yield
 
 

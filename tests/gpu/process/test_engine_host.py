@@ -27,7 +27,10 @@ LOOK_S = 0.1
 
 
 @pytest.fixture
-def fake():
+def fake(request: pytest.FixtureRequest):
+    """A host whose process has started: as the product starts it where time is measured, else quickly."""
+    if request.node.get_closest_marker("alone") is None:
+        request.getfixturevalue("engine_forks")
     with listening(FAKE) as listener:
         listener.host.start()
         assert isinstance(listener.next_event()[1], Ready)
@@ -326,6 +329,7 @@ def test_what_a_killed_process_left_is_removed_and_results_stay(fake: Listener):
     assert event.arrays["result"].open()[2, 3] == 11
 
 
+@pytest.mark.usefixtures("engine_forks")
 def test_an_engine_that_is_not_there_is_told_with_its_remedy():
     with listening("tests.gpu.fake_engines:UnavailableEngine") as listener:
         listener.host.start()
@@ -346,6 +350,7 @@ def test_an_engine_that_fails_at_start_is_told_with_the_traceback():
 
 
 @posix
+@pytest.mark.usefixtures("engine_forks")
 def test_an_engine_that_dies_at_every_start_is_given_up(starts: Path):
     with listening("tests.gpu.fake_engines:EngineDyingAtStart") as listener:
         number = listener.host.submit(LoadImage("x"))
@@ -362,11 +367,13 @@ def test_an_engine_that_dies_at_every_start_is_given_up(starts: Path):
 
 
 @posix
+@pytest.mark.usefixtures("engine_forks")
 def test_an_engine_that_dies_at_its_first_start_gets_another(starts: Path):
     with listening("tests.gpu.fake_engines:EngineDyingAtFirstStart") as listener:
         assert_engine_works(listener)
 
 
+@pytest.mark.usefixtures("engine_forks")
 def test_an_engine_that_dies_idle_again_and_again_is_given_up(starts: Path):
     with listening("tests.gpu.fake_engines:EngineDyingWhenReady") as listener:
         listener.host.start()
