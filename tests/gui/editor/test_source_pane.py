@@ -480,7 +480,7 @@ def test_a_recording_replaces_the_message_of_a_run_and_both_advise_the_offered_b
 RACE = (
     "Race reported between Write access at reduction.cu:113 by block 0, thread 128 and Read access at "
     "reduction.cu:113 by block 0, thread 0 on element 128 of s (shared memory): wrote 115, read 115. "
-    "No barrier separates the two accesses: add a __syncthreads() between them, or use an atomic operation."
+    "Several threads update this element by one statement, in which no barrier fits: use an atomic operation."
 )
 
 
@@ -491,9 +491,9 @@ def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_m
     pane.document.show_diagnostics(pane.document.text, [Diagnostic(line, 1, 3, "error", RACE)])
     said = pane.strip.message
     qtbot.waitUntil(lambda: pane.strip.isVisible() and said.heightForWidth(said.width()) <= said.height())
-    assert said.text().endswith("or use an atomic operation." if size[1] == 250 else "…"), said.text()
+    assert said.text().endswith("use an atomic operation." if size[1] == 250 else "…"), said.text()
     assert pane.strip.height() < pane.code.height()
-    assert said.toolTip().endswith("or use an atomic operation.")
+    assert said.toolTip().endswith("use an atomic operation.")
     assert f"Line {line}: Race between Write at line 113 by thread 128 and Read at" in said.toolTip()
 
 

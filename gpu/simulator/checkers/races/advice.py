@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-RaceScope = Literal["instruction", "copy", "running bulk", "bulk", "warp", "block", "cluster", "grid", "launches"]
+RaceScope = Literal[
+    "instruction", "update", "copy", "running bulk", "bulk", "warp", "block", "cluster", "grid", "launches"
+]
 """The narrowest scope that contains two accesses: one instruction, or threads of one warp, block, cluster or grid, or
-two launches; "copy" or "running bulk" if one access is an asynchronous copy that is still running, the latter by an
-mbarrier; "bulk" if the earlier one is a bulk copy to shared memory, which an mbarrier completes."""
+two launches; "update" if threads of a block read and write one element by one statement; "copy" or "running bulk" if
+one access is an asynchronous copy that is still running, the latter by an mbarrier; "bulk" if the earlier one is a bulk
+copy to shared memory, which an mbarrier completes."""
 
 _ADVICE: dict[RaceScope, str] = {
     "instruction": "The threads of one statement are unordered: use an atomic operation, or let one thread write",
+    "update": "Several threads update this element by one statement, in which no barrier fits: use an atomic operation",
     "copy": "The asynchronous copy runs until its thread waits for it: add a wait between the two accesses, such as "
     "__pipeline_wait_prior(), or let an existing one leave fewer copies pending, and add a __syncthreads() after it if "
     "other threads access the data",
@@ -29,9 +33,11 @@ RaceCause = Literal[
     "unfenced lock",
     "narrow lock fence",
     "unfenced read",
+    "relaxed read",
     "narrow read",
     "narrow read fence",
     "unfenced write",
+    "relaxed write",
     "unfenced ticket",
     "narrow write",
     "narrow write fence",
@@ -49,12 +55,16 @@ _CAUSES: dict[RaceCause, str] = {
     "thread that takes the lock is in another {scope}: use a {fence}",
     "unfenced read": "No fence follows the read of the flag: add a {fence} between the read of the flag and the access "
     "to the data",
+    "relaxed read": "The flag is read with relaxed order: read it with acquire order, or add a {fence} between the "
+    "read of the flag and the access to the data",
     "narrow read": "The read of the flag is of {scope} scope, and the thread that wrote the flag is in another "
     "{scope}: use a read of device scope",
     "narrow read fence": "The fence after the read of the flag is of {scope} scope, and the thread that wrote the flag "
     "is in another {scope}: use a {fence}",
     "unfenced write": "The flag is written without a fence before it: add a {fence} between the write of the data and "
     "the write of the flag",
+    "relaxed write": "The flag is written with relaxed order: write it with release order, or add a {fence} between "
+    "the write of the data and the write of the flag",
     "unfenced ticket": "No fence precedes the atomic operation by which the other thread learns that the data is "
     "written: add a {fence} between the write of the data and the atomic operation",
     "narrow write": "The write of the flag is of {scope} scope, and the thread that reads the flag is in another "
@@ -88,16 +98,16 @@ def format_race_cause(cause: RaceCause, *, fence: str, scope: str) -> str:
 
 
 def format_race_advice(
-    scope: RaceScope, *, is_one_line: bool, has_atomic: bool, has_named_barriers: bool = False
+    scope: RaceScope, *, is_one_place: bool, has_atomic: bool, has_named_barriers: bool = False
 ) -> str:
     """Return a sentence that states why two accesses race, and how to order them.
 
     Parameters
     ----------
-    scope : {"instruction", "copy", "warp", "block", "cluster", "grid", "launches"}
+    scope : RaceScope
         The narrowest scope that contains both accesses.
-    is_one_line : bool
-        Whether both accesses are in one source line, where a barrier between them rarely fits.
+    is_one_place : bool
+        Whether one operator reads and writes, as in `bins[i]++`, where a barrier rarely fits.
     has_atomic : bool
         Whether one of them is already an atomic operation.
     has_named_barriers : bool
@@ -106,6 +116,6 @@ def format_race_advice(
     advice = _ADVICE[scope].format(atomic="atomic operations on both sides" if has_atomic else "an atomic operation")
     if has_named_barriers and scope == "block":
         advice += ", or a named barrier that the threads of both reach, if not all threads of the block do"
-    if is_one_line and scope in ("warp", "block"):
+    if is_one_place and scope in ("warp", "block"):
         advice += ", or use an atomic operation"
     return f"{advice}."

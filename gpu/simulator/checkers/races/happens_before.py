@@ -126,6 +126,8 @@ class HappensBefore:
 
     def __init__(self) -> None:
         self.synchronization = Synchronization()
+        # The times of the last barriers of blocks, by the first block of their batch.
+        self._barriers_of_batches: dict[int, Array] = {}
 
     def batch_begins(self, batch: BlockBatch) -> None:
         """Reset the state for blocks that have passed no barrier."""
@@ -133,7 +135,7 @@ class HappensBefore:
         self._threads_per_block = geometry.lanes_per_block
         self.first_thread = batch.first * self._threads_per_block
         self._shape = (geometry.blocks, self._threads_per_block)
-        self._barrier = np.full(geometry.blocks, _FIRST, np.int64)
+        self._barrier = self._barriers_of_batches[batch.first] = np.full(geometry.blocks, _FIRST, np.int64)
         self._warp_time = np.full(geometry.lanes, _FIRST, np.int64)
         self._warp_clocks: Array | None = None
         # Vector clocks by mbarriers: of each lane over the lanes of its cluster, and of the lanes that arrived in each
@@ -385,6 +387,17 @@ class HappensBefore:
         acquired, _ = self.synchronization.find_acquired_clocks(lane)
         barrier = int(self._barrier[lane // self._threads_per_block])
         return VectorClock(self.first_thread + lane, time, self._threads_per_block, barrier, warp, acquired)
+
+    def are_separated_by_barrier(self, thread: int, event: int, other: int, later_event: int) -> bool:
+        """Return whether the last barrier of a block separates events of two of its threads."""
+        block = thread // self._threads_per_block
+        if block != other // self._threads_per_block:
+            return False
+        return any(
+            event < int(times[block - first]) <= later_event
+            for first, times in self._barriers_of_batches.items()
+            if 0 <= block - first < times.size
+        )
 
     def is_known(self, lane: int, thread: int, event: int) -> bool:
         """Return whether an event of a thread certainly happens before the current point of a lane.

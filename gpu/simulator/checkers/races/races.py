@@ -696,6 +696,14 @@ class RaceChecker(Checker):
             scope = "running bulk"
         is_copy = scope in ("copy", "running bulk")
         cause = None if is_copy or scope == "launches" else self._find_cause(checked, lane, earlier, thread, event)
+        is_read_and_write = (earlier.action, access.site.action) in (("read", "write"), ("write", "read"))
+        if (
+            cause is None
+            and scope in ("warp", "block")
+            and is_read_and_write
+            and self._is_update(checked, lane, earlier)
+        ):
+            scope = "update"
         if cause is not None:
             advice = format_race_cause(
                 cause,
@@ -705,7 +713,7 @@ class RaceChecker(Checker):
         else:
             advice = format_race_advice(
                 scope,
-                is_one_line=_line_key(earlier.position) == _line_key(access.site.position),
+                is_one_place=is_read_and_write and earlier.position == access.site.position,
                 has_atomic="atomic" in (earlier.action, access.site.action),
                 has_named_barriers=self._has_named_barriers,
             )
@@ -720,6 +728,15 @@ class RaceChecker(Checker):
             names,
         )
 
+    def _is_update(self, checked: _CheckedAccess, lane: int, earlier: AccessSite) -> bool:
+        """Return whether several lanes write the element of a lane by the statement that has read it."""
+        if checked.access.site.action != "write" or _line_key(earlier.position) != _line_key(
+            checked.access.site.position
+        ):
+            return False
+        cell = checked.cells[checked.lanes == lane][0]
+        return bool(np.count_nonzero(checked.cells == cell) > 1)
+
     def _find_cause(
         self, checked: _CheckedAccess, lane: int, earlier: AccessSite, thread: int, event: int
     ) -> RaceCause | None:
@@ -731,18 +748,27 @@ class RaceChecker(Checker):
         if site.is_strong and earlier.is_strong and both_strong and (is_narrow(site) or is_narrow(earlier)):
             return "narrow access"
         cause = synchronization.find_cause(lane, thread, event)
-        if cause is None and (written := self._find_flag_time(lane, thread)):
-            cause = "unfenced write" if written > event else "early flag" if earlier.action == "write" else None
+        if cause is None and (written := self._find_flag_time(lane, thread, event)):
+            if written > event:
+                flag = self._sites.sites[int(self._site_of_event[written])]
+                cause = "relaxed write" if flag.has_relaxed_order else "unfenced write"
+            elif earlier.action == "write":
+                cause = "early flag"
         per_block = checked.batch.geometry.lanes_per_block
         block, other = (int(each) // per_block for each in (self._threads[lane], thread))
         if cause is None and self._tickets.follow(block, other, event):
             cause = "unfenced ticket"
         return cause
 
-    def _find_flag_time(self, lane: int, thread: int) -> int:
-        """Return when a thread wrote the flag that a lane has read last; 0 if another thread wrote it."""
+    def _find_flag_time(self, lane: int, thread: int, event: int) -> int:
+        """Return when the flag that a lane has read last was written by a thread, or for it; 0 if it was not.
+
+        Another thread of its block writes the flag for it after a barrier that follows the event.
+        """
         record = int(self._flags[lane])
-        return record & EVENT if (record >> 32) - 1 == thread else 0
+        writer, written = (record >> 32) - 1, record & EVENT
+        is_own = writer == thread or self._order.are_separated_by_barrier(thread, event, writer, written)
+        return written if record and is_own else 0
 
     def _find_scopes(
         self, checked: _CheckedAccess, lanes: Array, threads: Array, events: Array, other_batch: BlockBatch | None

@@ -49,6 +49,8 @@ class _Observation:
         The event of the read.
     is_acquired : bool
         Whether a fence of its scope has followed.
+    is_relaxed : bool
+        Whether the source names relaxed order for the read.
     """
 
     length: int
@@ -56,6 +58,7 @@ class _Observation:
     orders_strong: bool
     time: int
     is_acquired: bool = False
+    is_relaxed: bool = False
 
 
 @dataclass
@@ -423,7 +426,9 @@ class Synchronization:
         is_known = known is not None and known.length == sequence.length and known.level >= level
         if known is not None and is_known and (known.is_acquired or not acquires):
             return
-        observation = _Observation(sequence.length, level, site.op != "cas", time, acquires)
+        observation = _Observation(
+            sequence.length, level, site.op != "cas", time, acquires, is_relaxed=site.has_relaxed_order
+        )
         if acquires:
             self._acquire(knowledge, lane, sequence, observation, level)
         knowledge.observations[sequence] = observation
@@ -620,6 +625,8 @@ class Synchronization:
         if self._includes(sequence.find_known_events(observation.length, reader, weak=False), one):
             if self._has_fence_since(lane, observation):
                 return "narrow read fence"
+            if observation.is_relaxed:
+                return "relaxed read"
             return "unfenced read" if observation.orders_strong else "unfenced lock"
         if self._includes(sequence.find_all_events(observation.length), one):
             if observation.level < level:

@@ -49,6 +49,11 @@ class AccessSite:
         """Whether the access is strong: atomic, volatile, or with a memory order."""
         return self.action == "atomic" or self.volatile or self.order != "weak"
 
+    @property
+    def has_relaxed_order(self) -> bool:
+        """Whether the access is a load or a store for which the source names relaxed order."""
+        return self.action != "atomic" and self.order == "relaxed"
+
 
 class DeviceMemory(Protocol):
     """Memory that lanes read and write."""

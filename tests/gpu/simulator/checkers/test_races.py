@@ -95,7 +95,19 @@ ORDERED_BY = {
     ),
     "one line": (
         "s[t] = s[t ^ 32] + 1;",
-        "No barrier separates the two accesses: add a __syncthreads() between them, or use an atomic operation.",
+        "No barrier separates the two accesses: add a __syncthreads() between them.",
+    ),
+    "an update": (
+        "s[t / 2]++;",
+        "Several threads update this element by one statement, in which no barrier fits: use an atomic operation.",
+    ),
+    "an update of two operators": (
+        "s[t / 2] = s[t / 2] + 1;",
+        "Several threads update this element by one statement, in which no barrier fits: use an atomic operation.",
+    ),
+    "updates of one element by threads in turn": (
+        "for (int k = 0; k < 2; ++k) s[t ^ k] += k;",
+        "No barrier separates the two accesses: add a __syncwarp() between them, or use an atomic operation.",
     ),
     "one instruction": (
         "data[blockIdx.x] = t;",

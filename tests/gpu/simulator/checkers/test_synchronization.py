@@ -19,6 +19,8 @@ from tests.gpu.simulator.watched_launch import launch_watched
 NO_CAUSE = "unordered|No barrier"
 NO_RELEASE_FENCE = "The flag is written without a fence before it"
 NO_ACQUIRE_FENCE = "No fence follows the read of the flag"
+RELAXED_WRITE = "The flag is written with relaxed order: write it with release order"
+RELAXED_READ = "The flag is read with relaxed order: read it with acquire order"
 NO_LOCK_FENCE = "No fence follows the atomic operation that takes the lock"
 NARROW_LOCK_FENCE = "The fence after the atomic operation that takes the lock is of block scope"
 NARROW_RELEASE_FENCE = "The fence before the write of the flag is of block scope"
@@ -451,8 +453,8 @@ SWAP = "if (i == 0) { data[0] = 3; swap(flag, 1); } if (i == 64) { while (swap(f
         ("release", "acquire", "sys", PUT_AND_GET, 2, ""),
         ("release", "acquire", "cta", PUT_AND_GET, 2, NARROW_ACCESS),
         ("release", "acquire", "cta", PUT_AND_GET, 1, ""),
-        ("relaxed", "acquire", "gpu", PUT_AND_GET, 2, NO_RELEASE_FENCE),
-        ("release", "relaxed", "gpu", PUT_AND_GET, 2, NO_ACQUIRE_FENCE),
+        ("relaxed", "acquire", "gpu", PUT_AND_GET, 2, RELAXED_WRITE),
+        ("release", "relaxed", "gpu", PUT_AND_GET, 2, RELAXED_READ),
         ("", "", "gpu", SWAP, 2, ""),
         ("", "", "cta", SWAP, 1, ""),
         ("", "", "cta", SWAP, 2, NARROW_ACCESS),
@@ -471,8 +473,8 @@ ATOMIC_REF = "#include <cuda/atomic>"
     [
         ("device", "release", "acquire", 2, ""),
         ("system", "seq_cst", "seq_cst", 2, ""),
-        ("device", "relaxed", "acquire", 2, NO_RELEASE_FENCE),
-        ("device", "release", "relaxed", 2, NO_ACQUIRE_FENCE),
+        ("device", "relaxed", "acquire", 2, RELAXED_WRITE),
+        ("device", "release", "relaxed", 2, RELAXED_READ),
         ("block", "release", "acquire", 1, ""),
         ("block", "release", "acquire", 2, "block scope"),
     ],
@@ -484,6 +486,31 @@ def test_memory_orders_of_atomic_references(scope: str, release: str, acquire: s
         f"while (ready.load(cuda::memory_order_{acquire}) == 0) {{}} out[0] = data[0]; }}"
     )
     check(Program(body, cause, grid, 128 // grid, ATOMIC_REF))
+
+
+MESSAGE_OF_A_BLOCK = """if (b == 0) {{
+    data[t] = t; {barrier}
+    if (t == 0) {{ {write} }}
+}} else {{
+    if (t == 0) {read}
+    __syncthreads();
+    out[i] = data[31 - t];
+}}"""
+REFERENCE = "cuda::atomic_ref<int, cuda::thread_scope_device>(*flag)"
+WAIT = f"while ({REFERENCE}.load(cuda::memory_order_acquire) == 0) {{}}"
+
+
+@pytest.mark.parametrize(
+    ("write", "barrier", "cause"),
+    [
+        (f"{REFERENCE}.store(1, cuda::memory_order_release);", "__syncthreads();", ""),
+        (f"{REFERENCE}.store(1, cuda::memory_order_relaxed);", "__syncthreads();", RELAXED_WRITE),
+        ("*(volatile int *)flag = 1;", "__syncthreads();", NO_RELEASE_FENCE),
+        (f"{REFERENCE}.store(1, cuda::memory_order_release);", "", NO_CAUSE),
+    ],
+)
+def test_a_thread_publishes_the_data_of_its_block(write: str, barrier: str, cause: str) -> None:
+    check(Program(MESSAGE_OF_A_BLOCK.format(write=write, barrier=barrier, read=WAIT), cause, 3, 32, ATOMIC_REF))
 
 
 FOLD = """__shared__ bool last;
