@@ -98,7 +98,12 @@ def format_race_cause(cause: RaceCause, *, fence: str, scope: str) -> str:
 
 
 def format_race_advice(
-    scope: RaceScope, *, is_one_place: bool, has_atomic: bool, has_named_barriers: bool = False
+    scope: RaceScope,
+    *,
+    is_one_place: bool,
+    has_atomic: bool,
+    has_named_barriers: bool = False,
+    has_mbarriers: bool = False,
 ) -> str:
     """Return a sentence that states why two accesses race, and how to order them.
 
@@ -112,10 +117,17 @@ def format_race_advice(
         Whether one of them is already an atomic operation.
     has_named_barriers : bool
         Whether the kernel has named barriers, as its warps have different roles: then not all may reach one barrier.
+    has_mbarriers : bool
+        Whether threads arrive at mbarriers, as those of `cuda::barrier` and `cuda::pipeline`.
     """
     advice = _ADVICE[scope].format(atomic="atomic operations on both sides" if has_atomic else "an atomic operation")
     if has_named_barriers and scope == "block":
         advice += ", or a named barrier that the threads of both reach, if not all threads of the block do"
+    if has_mbarriers and scope in ("block", "cluster"):
+        advice += (
+            ", or let the thread of the second access wait for a cuda::barrier, a stage of a pipeline or an mbarrier, "
+            "at which the thread of the first access arrives after it"
+        )
     if is_one_place and scope in ("warp", "block"):
         advice += ", or use an atomic operation"
     return f"{advice}."

@@ -388,6 +388,11 @@ class HappensBefore:
         barrier = int(self._barrier[lane // self._threads_per_block])
         return VectorClock(self.first_thread + lane, time, self._threads_per_block, barrier, warp, acquired)
 
+    @property
+    def has_mbarriers(self) -> bool:
+        """Whether threads of the running batch have arrived at mbarriers."""
+        return any(phase >= 0 for phase in self._phases)  # those of named barriers are negative
+
     def are_separated_by_barrier(self, thread: int, event: int, other: int, later_event: int) -> bool:
         """Return whether the last barrier of a block separates events of two of its threads."""
         block = thread // self._threads_per_block

@@ -716,6 +716,7 @@ class RaceChecker(Checker):
                 is_one_place=is_read_and_write and earlier.position == access.site.position,
                 has_atomic="atomic" in (earlier.action, access.site.action),
                 has_named_barriers=self._has_named_barriers,
+                has_mbarriers=self._order.has_mbarriers,
             )
         return Finding(
             "race",

@@ -3,9 +3,12 @@
 #include <cuda/lockstep_barrier.h>
 
 namespace cuda {
+enum class pipeline_role { producer, consumer };
+
 template <thread_scope Scope, unsigned char Stages>
 struct pipeline_shared_state {
     barrier<Scope> full[Stages], empty[Stages];
+    int producers;
 };
 
 template <thread_scope Scope>
@@ -39,18 +42,37 @@ class pipeline {
             ++tail;
         }
     }
+    __device__ bool quit() { return false; }
 };
 __device__ inline pipeline<thread_scope_thread> make_pipeline() { return pipeline<thread_scope_thread>(); }
 template <typename Group, thread_scope Scope, unsigned char Stages>
-__device__ inline pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state) {
+__device__ inline pipeline<Scope> lockstep_make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
+                                                         int producers, int consumers) {
     if (group.thread_rank() == 0) {
-        for (unsigned int i = 0; i < Stages; ++i)
-            init(&state->full[i], group.size()), init(&state->empty[i], group.size());
+        for (unsigned int i = 0; i < Stages; ++i) init(&state->full[i], producers), init(&state->empty[i], consumers);
     }
     group.sync();
     pipeline<Scope> made;
     made.full = state->full, made.empty = state->empty, made.stages = Stages;
     return made;
+}
+template <typename Group, thread_scope Scope, unsigned char Stages>
+__device__ inline pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state) {
+    return lockstep_make_pipeline(group, state, (int)group.size(), (int)group.size());
+}
+template <typename Group, thread_scope Scope, unsigned char Stages>
+__device__ inline pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
+                                                size_t producers) {
+    return lockstep_make_pipeline(group, state, (int)producers, (int)(group.size() - producers));
+}
+template <typename Group, thread_scope Scope, unsigned char Stages>
+__device__ inline pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
+                                                pipeline_role role) {
+    if (group.thread_rank() == 0) state->producers = 0;
+    group.sync();
+    if (role == pipeline_role::producer) atomicAdd(&state->producers, 1);
+    group.sync();
+    return make_pipeline(group, state, (size_t)state->producers);
 }
 template <unsigned char Prior>
 __device__ inline void pipeline_consumer_wait_prior(pipeline<thread_scope_thread> &) {

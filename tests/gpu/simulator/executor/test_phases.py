@@ -193,6 +193,43 @@ def test_a_pipeline_of_a_thread_has_no_stages(module: SimulatedModule) -> None:
     np.testing.assert_array_equal(_run(module, "alone", 128), GIVEN[:128])
 
 
+DIVIDED = """
+#include <cooperative_groups.h>
+#include <cuda/pipeline>
+__global__ void divided(const float *in, float *out) {
+    __shared__ float s[2][32];
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    const bool produces = threadIdx.x >= 32;
+    auto line = cuda::make_pipeline(cooperative_groups::this_thread_block(), &state, ROLE);
+    int t = threadIdx.x % 32;
+    for (int i = 0; i < 5; ++i) {
+        if (produces) {
+            line.producer_acquire();
+            cuda::memcpy_async(&s[i % 2][t], in + i * 32 + t, sizeof(float), line);
+            line.producer_commit();
+        } else {
+            line.consumer_wait();
+            out[i * 32 + t] = s[i % 2][31 - t];
+            line.consumer_release();
+        }
+    }
+    line.quit();
+}"""
+
+
+@pytest.mark.parametrize("role", ["produces ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer", "32"])
+def test_warps_are_the_producers_and_consumers_of_a_pipeline(role: str) -> None:
+    out = _run(build(DIVIDED, {"ROLE": role}), "divided", 160)
+    np.testing.assert_array_equal(out.reshape(5, 32), GIVEN[:160].reshape(5, 32)[:, ::-1])
+
+
+def test_a_race_between_warps_of_a_pipeline_names_its_stages() -> None:
+    module = build(DIVIDED.replace("line.producer_acquire();", "if (i == 0) line.producer_acquire();"), {"ROLE": "32"})
+    checker = RaceChecker()
+    launch_watched(checker, module, GIVEN, np.zeros(160, np.float32), kernel="divided", block=64)
+    assert "or let the thread of the second access wait for a cuda::barrier" in checker.findings[0].message
+
+
 def test_warps_that_go_their_own_ways_exchange_leave_and_meet_as_machine_code() -> None:
     # 45 threads, so that the last warp is not whole, in a block that is no line, some of which return.
     module = build("""
