@@ -68,6 +68,8 @@ def call_main(shared_object: Path, runtime: Runtime, command_line: Sequence[str]
     library = ctypes.CDLL(str(shared_object), mode=ctypes.RTLD_GLOBAL)
     if not hasattr(library, "main"):
         raise InputError(NO_MAIN, advice="To run a kernel of a file without `main`, use `simulate`.")
+    if not hasattr(library, "lockstep_has_thrust"):  # its algorithms, which streams order, run as host code
+        runtime.watch_host(str(shared_object))
     sys.stdout = _ProgramOutput(library)
     arguments = [os.fsencode(word) for word in command_line]
     argv = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)

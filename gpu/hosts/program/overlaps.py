@@ -1,17 +1,26 @@
-"""Races between operations of a program that no stream, event or dependency orders: launches, copies and fills."""
+"""Races between operations of a program that no stream, event or dependency orders: launches, copies and fills.
+
+Accesses of the host to managed and page-locked memory race with operations for which it has not waited.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from gpu.base.errors import SourcePosition
 from gpu.base.findings import Finding
 from gpu.hosts.driver.journal import Journal
+from gpu.hosts.driver.page_watch import IS_SUPPORTED, PageWatch, WatchedRange, build_range, find_host_line
+from gpu.hosts.program.mapped_memory import MappedMemories
 from gpu.hosts.program.stream_order import OperationTime, OrderedStreams
 from gpu.simulator.checkers.races.footprints import (
     LaunchFootprint,
     OverlapSide,
     Span,
+    build_host_finding,
     build_overlap_finding,
     describe_span,
     find_span_races,
@@ -30,6 +39,8 @@ class _PastOperation:
     launch: LaunchFootprint | None = None
     entry: int = 0
     spans: list[Span] = field(default_factory=list)
+    is_observed: bool = False
+    """Whether the host has read a flag that it sets."""
 
     @property
     def size(self) -> int:
@@ -52,11 +63,18 @@ class OverlapChecker:
         self._journal = journal
         self._past: list[_PastOperation] = []
         self._reported: set[tuple[str, str]] = set()
+        self._mapped = MappedMemories()
+        self._shared_object = ""
+        self._on_finding: Callable[[], None] = lambda: None
+        self._watch: PageWatch | None = None
 
     def begin_launch(self, call_site: str) -> Observer | None:
-        """Return an observer for a launch; None if no other operation can run at the same time."""
-        can_overlap = self.streams.may_overlap and self.streams.current is not None
-        return LaunchFootprint(call_site) if can_overlap else None
+        """Return an observer for a launch; None if nothing else can run at the same time."""
+        if self.streams.current is None:
+            return None
+        if self.streams.may_overlap:
+            return LaunchFootprint(call_site)
+        return LaunchFootprint(call_site, self._mapped.memories) if self._mapped.memories else None
 
     def end_launch(self, observer: Observer) -> list[Finding]:
         """Return the findings of an observed launch, which is the next one of the journal."""
@@ -80,7 +98,7 @@ class OverlapChecker:
         Return whether there are findings. They belong to the launch that races, or to the program's last launch.
         """
         time = self.streams.current
-        if time is None or not self.streams.may_overlap:
+        if time is None or not (self.streams.may_overlap or self._mapped.find_memory(span.address)):
             return False
         found = False
         for past in self._find_concurrent(time):
@@ -98,6 +116,64 @@ class OverlapChecker:
         else:
             self._add(_PastOperation(time, spans=[span]))
         return found
+
+    # Accesses of the host
+
+    def watch_host(self, mapped: MappedMemories, shared_object: str, on_finding: Callable[[], None]) -> None:
+        """Compare accesses of a program to memory that it shares with the device with operations.
+
+        Parameters
+        ----------
+        mapped : MappedMemories
+            The memory.
+        shared_object : str
+            The program's file.
+        on_finding : callable
+            Called after findings were added.
+        """
+        if IS_SUPPORTED:
+            self._mapped, self._shared_object, self._on_finding = mapped, shared_object, on_finding
+            self._watch = PageWatch(self._check_host_access)
+
+    def begin_routine(self) -> None:
+        """Let a routine access all memory."""
+        if self._watch is not None:
+            self._watch.pause()
+
+    def end_routine(self) -> None:
+        """Watch the memory that operations access for which the host has not waited."""
+        if self._watch is None or not self._mapped.memories:
+            return
+        ranges: set[WatchedRange] = set()
+        for past in self._find_pending():
+            spans = list(past.launch.find_spans()) if past.launch is not None else []
+            spans += [(span.address, span.size, span.writes) for span in past.spans]
+            ranges.update(build_range(*span) for span in spans if self._mapped.find_memory(span[0]) is not None)
+        # In pages of several ranges all accesses are watched if those of one of them are.
+        self._watch.watch(sorted(ranges, key=lambda each: each.watches_reads))
+
+    def _find_pending(self) -> list[_PastOperation]:
+        return [past for past in self._past if not (past.is_observed or self.streams.has_ended(past.time))]
+
+    def _check_host_access(self, address: int, writes: bool) -> None:
+        """Report an access of the host that races with operations."""
+        access = Span(address, 1, writes, "the host", np.empty(0, np.uint8))
+        position: SourcePosition | None = None
+        for past in self._find_pending():
+            races = list(past.launch.find_races_with_span(access)) if past.launch is not None else []
+            if any(side.site is not None and side.site.is_strong and side.site.scope == "system" for side, _ in races):
+                past.is_observed = True
+                continue
+            races += [(side, place) for side, _, place in find_span_races(past.spans, [access])]
+            entry = past.entry if past.launch is not None else len(self._journal.entries) - 1
+            if not races or entry < 0:
+                continue
+            position = position or find_host_line(self._shared_object)
+            side, element = races[0]
+            if (side.key, f"host {position}") not in self._reported:
+                self._reported.add((side.key, f"host {position}"))
+                self._journal.add_finding(entry, build_host_finding(side, element, position, writes=writes))
+                self._on_finding()
 
     def _find_concurrent(self, time: OperationTime) -> Iterator[_PastOperation]:
         self._past = [past for past in self._past if not self.streams.has_ended(past.time)]

@@ -117,6 +117,8 @@ class Runtime:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _last_error: int = 0
     _sticky_error: int = 0
+    _depth: int = 0
+    """The number of routines that run: more than one if host functions of streams call them."""
 
     def __post_init__(self) -> None:
         self._textures = ProgramTextures(self._view_array_side)
@@ -127,7 +129,15 @@ class Runtime:
     def execute_routine(self, name: bytes, arguments: Any, count: int) -> int:
         """Execute a routine; return its error number. Threads of the program take turns."""
         with self._lock:
-            return self._execute_routine(name.decode(), arguments, count)
+            if self.overlaps is None or self._depth:
+                return self._execute_routine(name.decode(), arguments, count)
+            self.overlaps.begin_routine()
+            self._depth += 1
+            try:
+                return self._execute_routine(name.decode(), arguments, count)
+            finally:
+                self._depth -= 1
+                self.overlaps.end_routine()
 
     def _execute_routine(self, routine: str, arguments: Any, count: int) -> int:
         try:
@@ -180,6 +190,11 @@ class Runtime:
             delayed.finish_stream(0)
         else:
             delayed.finish_all()
+
+    def watch_host(self, shared_object: str) -> None:
+        """Compare accesses of the program, a shared object, to mapped memory with operations on the device."""
+        if self.overlaps is not None:
+            self.overlaps.watch_host(self._mapped, shared_object, lambda: self.on_launch(bool(self.reported_errors)))
 
     @property
     def allocation_count(self) -> int:

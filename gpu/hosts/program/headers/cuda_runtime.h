@@ -28,6 +28,7 @@
 
 // Memory
 #ifdef LOCKSTEP_THRUST  // Thrust's algorithms access device memory from the host
+extern "C" inline __attribute__((used)) void lockstep_has_thrust() {}
 LOCKSTEP_ROUTINE(cudaMalloc, (void **pointer, size_t bytes), "malloc_mapped", pointer, bytes, cudaMemAttachGlobal)
 #else
 LOCKSTEP_ROUTINE(cudaMalloc, (void **pointer, size_t bytes), "malloc", pointer, bytes)

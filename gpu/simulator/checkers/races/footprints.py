@@ -5,7 +5,7 @@ The order of whole operations is known only to the program that runs them. It co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.errors import SourcePosition
 from gpu.base.findings import Finding
 from gpu.simulator.checkers.races.shadow import EVENT, Shadow, high_records
 from gpu.simulator.executor.state.batch import BlockBatch
@@ -104,10 +105,13 @@ class LaunchFootprint(Observer):
     ----------
     call_site : str
         The line that launches it: "program.cu:12".
+    addresses : container of int or None
+        The addresses of the arrays to observe; None for all.
     """
 
-    def __init__(self, call_site: str) -> None:
+    def __init__(self, call_site: str, addresses: Container[int] | None = None) -> None:
         self._call_site = call_site
+        self._addresses = addresses
         self._kernel = ""
         self._sites: list[tuple[AccessSite, int, BlockBatch]] = []
         self._events: dict[tuple[int, int, int], int] = {}
@@ -129,9 +133,10 @@ class LaunchFootprint(Observer):
         memory, site = access.memory, access.site
         if memory.space not in ("global", "constant") or not isinstance(memory, FlatMemory):
             return
-        _, shadow = self._shadows.setdefault(
-            (memory.data.ctypes.data, memory.data.size), (memory, Shadow(memory, 1, access.size))
-        )
+        address = memory.data.ctypes.data
+        if self._addresses is not None and address not in self._addresses:
+            return
+        _, shadow = self._shadows.setdefault((address, memory.data.size), (memory, Shadow(memory, 1, access.size)))
         lanes, cells = shadow.cells(batch.geometry, access)
         threads = batch.first * batch.geometry.lanes_per_block + lanes
         records = high_records(threads) + self._register(site, access.size)
@@ -171,6 +176,14 @@ class LaunchFootprint(Observer):
         """Bytes that the footprint takes."""
         kinds = (cells for touched in self._arrays.values() for cells in touched.kinds.values())
         return sum(cells.numbers.nbytes + cells.records.nbytes for cells in kinds)
+
+    def find_spans(self) -> Iterator[tuple[int, int, bool]]:
+        """Yield the address and the size in bytes of what the launch reads, and of what it writes, in each array."""
+        for (address, _), touched in self._arrays.items():
+            for kind, cells in touched.kinds.items():
+                first, end = int(cells.numbers[0]) * cells.cell_size, (int(cells.numbers[-1]) + 1) * cells.cell_size
+                if kind != _FLAG:
+                    yield address + first, end - first, not kind.endswith("read")
 
     def find_races(self, earlier: LaunchFootprint) -> Iterator[tuple[OverlapSide, OverlapSide, str]]:
         """Yield races with another launch, earlier in the program: both sides, and the element.
@@ -268,6 +281,34 @@ def build_overlap_finding(first: OverlapSide, second: OverlapSide, element: str,
         f"{reason}.",
         tuple(end.site.position for end in ends if end.site is not None),
         tuple(end.thread for end in ends),
+    )
+
+
+def build_host_finding(
+    operation: OverlapSide, element: str, position: SourcePosition | None, *, writes: bool
+) -> Finding:
+    """Return the finding of an operation, and an access by the host that does not wait for it.
+
+    Parameters
+    ----------
+    operation : OverlapSide
+        The operation.
+    element : str
+        The place in memory.
+    position : SourcePosition or None
+        The line of the host's access, if it is known.
+    writes : bool
+        Whether the host writes.
+    """
+    where = f" at {PurePath(position.file).name}:{position.line}" if position is not None else ""
+    sites = [each for each in (operation.site.position if operation.site is not None else None, position) if each]
+    return Finding(
+        "race",
+        f"Race reported between {operation.text} and {'write' if writes else 'read'} by the host{where} on {element}. "
+        "The host has not waited for the end of this operation: synchronize before the access, such as by "
+        "cudaDeviceSynchronize(), or with its stream or an event after it.",
+        tuple(sites),
+        (operation.thread, "the host")[: len(sites)] if operation.site is not None else ("the host",)[: len(sites)],
     )
 
 

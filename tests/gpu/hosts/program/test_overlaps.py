@@ -16,7 +16,8 @@ __global__ void await(const int *v, volatile int *flag, int *w) { while (!*flag)
 __constant__ int factor;
 __global__ void scale(int *v) { v[threadIdx.x] *= factor; }
 __global__ void begin_case() {}
-int *a, *b, *c, *pinned, host[64];
+int *a, *b, *c, *pinned, *managed, host[64];
+volatile int seen;
 cudaStream_t s, t, unused, blocking, other;
 cudaEvent_t e, f;
 cudaGraph_t graph;
@@ -126,6 +127,49 @@ OTHERS = {
     ),
 }
 
+HOST_CASES = {
+    "a read of managed memory": ("set<<<1, 64>>>(managed); seen = managed[3];", True),
+    "a read after a query of the last error": ("set<<<1, 64>>>(managed); cudaGetLastError(); seen = managed[3];", True),
+    "a read after a wait for the device": (
+        "set<<<1, 64>>>(managed); cudaDeviceSynchronize(); seen = managed[3];",
+        False,
+    ),
+    "a read after a wait for the stream": (
+        "set<<<1, 64, 0, s>>>(managed); cudaStreamSynchronize(s); seen = managed[3];",
+        False,
+    ),
+    "a read after a wait for another stream": (
+        "set<<<1, 64, 0, s>>>(managed); cudaStreamSynchronize(t); seen = managed[3];",
+        True,
+    ),
+    "a read after a wait for an event": (
+        "set<<<1, 64, 0, s>>>(managed); cudaEventRecord(e, s); cudaEventSynchronize(e); seen = managed[3];",
+        False,
+    ),
+    "a read after a copy": (
+        "set<<<1, 64>>>(managed); cudaMemcpy(host, a, 4, cudaMemcpyDefault); seen = managed[3];",
+        False,
+    ),
+    "a read of another part": ("set<<<1, 32>>>(managed); seen = managed[40];", False),
+    "a read of another part first": ("set<<<1, 32>>>(managed); seen = managed[2000]; seen = managed[5];", True),
+    "a read of a counter": ("count<<<1, 64>>>(a, managed); seen = managed[0];", True),
+    "a read of what a launch reads": ("add<<<1, 64>>>(managed, b); seen = managed[3];", False),
+    "a write of what a launch reads": ("add<<<1, 64>>>(managed, b); managed[3] = 1;", True),
+    "a write of pinned memory": ("add<<<1, 64>>>(pinned, b); pinned[3] = 1;", True),
+    "a read by a function of the library": ("set<<<1, 64>>>(managed); memcpy(host, managed, 256);", True),
+    "a read of a copy": ("cudaMemcpyAsync(pinned, a, 256, cudaMemcpyDefault, s); seen = pinned[3];", True),
+    "a read of a copy after a wait": (
+        "cudaMemcpyAsync(pinned, a, 256, cudaMemcpyDefault, s); cudaStreamSynchronize(s); seen = pinned[3];",
+        False,
+    ),
+    "a write of the source of a copy": ("cudaMemcpyAsync(a, pinned, 256, cudaMemcpyDefault, s); pinned[3] = 1;", True),
+    "a read behind a flag": (
+        "publish<<<1, 1>>>(managed, managed + 8); while (!*(volatile int *)(managed + 8)) {} seen = managed[0];",
+        False,
+    ),
+}
+OTHERS.update({f"{case} by the host": body for case, body in HOST_CASES.items()})
+
 PAIRS = [
     *((case, order) for case in CASES for order in ("event", "nothing")),
     *(("two streams", order) for order in (*ORDERS, *NO_ORDERS)),
@@ -156,6 +200,7 @@ def findings(run_program) -> dict[str, list[dict[str, object]]]:
 int main() {{
     for (int **each : {{&a, &b, &c}}) CHECK(cudaMalloc(each, 512));
     CHECK(cudaMallocHost(&pinned, 512));
+    CHECK(cudaMallocManaged(&managed, 16384));
     for (auto each : {{&s, &t, &unused}}) CHECK(cudaStreamCreateWithFlags(each, cudaStreamNonBlocking));
     for (auto each : {{&blocking, &other}}) CHECK(cudaStreamCreate(each));
     for (auto each : {{&e, &f}}) CHECK(cudaEventCreate(each));
@@ -181,6 +226,18 @@ def test_operations_that_nothing_orders_race(findings, case: str) -> None:
     kinds = [finding["kind"] for finding in findings[case]]
     assert (set(kinds) == {"race"}) is ALL[case][1], findings[case]
     assert set(kinds) <= {"race"}
+
+
+def test_a_race_with_the_host_names_its_line_and_the_remedy(findings) -> None:
+    (finding,) = findings["a read of managed memory by the host"]
+    found = re.search(
+        r"Write access at program.cu:\d+ by thread \(3,0,0\) in block \(0,0,0\) of set, launched at (\S+:\d+), "
+        r"and read by the host at (\S+:\d+) on element 3 of v \(global memory\)",
+        finding["message"],
+    )
+    assert found is not None
+    assert found[1] == found[2]  # the line has both
+    assert "synchronize before the access" in finding["message"]
 
 
 def test_a_race_of_streams_names_both_launches_and_the_remedy(findings) -> None:

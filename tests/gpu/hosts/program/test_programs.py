@@ -612,6 +612,18 @@ int main() {
     assert f"Thrust's algorithms run on this CPU, from {THRUST}." in ended.stderr
 
 
+@needs.needs(THRUST, "Thrust's headers: install the CUDA toolkit")
+def test_host_code_with_thrust_is_not_compared(program):
+    """Its algorithms, which streams order on a GPU, run as host code."""
+    ended = program(
+        """#include <thrust/version.h>
+__global__ void set(int *v) { v[0] = 1; }
+int main() { int *v; CHECK(cudaMallocManaged(&v, 4)); set<<<1, 1>>>(v); return v[0] - 1; }""",
+        "--check",
+    )
+    assert ended.code == 0, ended.stderr
+
+
 def test_the_device_says_that_it_is_a_gpu_that_is_described(program):
     ended = program(
         """
