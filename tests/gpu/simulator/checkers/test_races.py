@@ -132,6 +132,21 @@ def test_a_finding_says_what_would_order_the_two(name: str) -> None:
     assert found.message.endswith(f". {said}")
 
 
+def test_blocks_of_a_cluster_need_its_barrier() -> None:
+    source = """#include <cooperative_groups.h>
+    __global__ void __cluster_dims__(2, 1, 1) f(int *out) {
+        __shared__ int s[32];
+        auto cluster = cooperative_groups::this_cluster();
+        s[threadIdx.x] = threadIdx.x;
+        BARRIER
+        out[blockIdx.x * 32 + threadIdx.x] = cluster.map_shared_rank(s, cluster.block_rank() ^ 1)[threadIdx.x];
+        cluster.sync();
+    }"""
+    (finding,) = races(source.replace("BARRIER", "__syncthreads();"), make_ints(), block=32, grid=2)
+    assert finding.message.endswith("No barrier separates the two accesses: add a cluster.sync() between them.")
+    assert races(source.replace("BARRIER", "cluster.sync();"), make_ints(), block=32, grid=2) == []
+
+
 @pytest.mark.parametrize(
     ("block", "grid", "barrier"),
     [(32, 1, "a __syncwarp()"), (64, 1, "a __syncthreads()"), (64, 2, "an atomic operation, or a second launch")],

@@ -488,6 +488,23 @@ def test_memory_orders_of_atomic_references(scope: str, release: str, acquire: s
     check(Program(body, cause, grid, 128 // grid, ATOMIC_REF))
 
 
+@pytest.mark.parametrize(
+    ("release", "acquire", "cause"),
+    [
+        ("block", "device", "The write of the flag is of block scope"),
+        ("device", "block", "The read of the flag is of block scope"),
+    ],
+)
+def test_data_behind_a_flag_of_which_one_access_is_narrow(release: str, acquire: str, cause: str) -> None:
+    body = (
+        "if (i == 0) {\ndata[0] = 3;\n"
+        f"cuda::atomic_ref<int, cuda::thread_scope_{release}>(*flag).store(1, cuda::memory_order_release); }}\n"
+        f"if (i == 64) {{ cuda::atomic_ref<int, cuda::thread_scope_{acquire}> ready(*flag);\n"
+        f"while (ready.load(cuda::memory_order_acquire) == 0) {{}}\nout[0] = data[0]; }}"
+    )
+    check(Program(body, cause, 2, 64, ATOMIC_REF))
+
+
 MESSAGE_OF_A_BLOCK = """if (b == 0) {{
     data[t] = t; {barrier}
     if (t == 0) {{ {write} }}

@@ -309,6 +309,13 @@ def test_what_a_bulk_copy_brings_is_not_there_before_and_is_a_race(module: Simul
     assert "wait for a phase of its mbarrier that expects all its bytes (expect_tx)" in checker.findings[0].message
 
 
+def test_threads_that_do_not_meet_the_one_that_waits_race_with_a_bulk_copy() -> None:
+    early = build(SOURCE, {"WAITS": f"if (threadIdx.x == 0) {{ {WAITS} }}"})
+    checker = RaceChecker()
+    launch_watched(checker, early, GIVEN, np.zeros(256, np.float32), kernel="bulk", block=64)
+    assert "Only a thread that waits for the phase of the mbarrier knows" in checker.findings[0].message
+
+
 @pytest.mark.parametrize(
     ("fence", "missing"),
     [
