@@ -22,7 +22,7 @@ class ValueUse(IntEnum):
     """What the value of a read decides."""
 
     DATA = 0
-    """Only values that the kernel stores in global memory, or nothing."""
+    """Only values that the kernel stores in global memory, also by way of shared variables, or nothing."""
     BRANCH = 1
     """A branch, an address, or something unknown."""
     WAIT = 2
@@ -67,11 +67,14 @@ class _FunctionUses:
         The uses of its variables; a parameter's is that of the argument.
     other_pointers : set of int
         Its variables that may point to other memory than global memory.
+    shared : dict of int to ValueUse
+        The uses of the values in its shared variables that are accessed by their names alone.
     """
 
     result: ValueUse = ValueUse.DATA
     slots: dict[int, ValueUse] = field(default_factory=dict)
     other_pointers: set[int] = field(default_factory=set)
+    shared: dict[int, ValueUse] = field(default_factory=dict)
 
 
 class _KernelUses(Visitor):
@@ -85,7 +88,9 @@ class _KernelUses(Visitor):
         self._uses: dict[int, ValueUse] = {}
         self._of_function = {id(function): _FunctionUses() for function in functions}
         for function in functions:
-            self._of_function[id(function)].other_pointers |= {shared.slot for shared in function.shared}
+            slots = {shared.slot for shared in function.shared}
+            self._of_function[id(function)].other_pointers |= slots
+            self._of_function[id(function)].shared = dict.fromkeys(slots, ValueUse.DATA)
         self._loops = 0
         self._has_changed = True
         # The places of reads and writes, by the variable or parameter through which they go.
@@ -161,6 +166,12 @@ class _KernelUses(Visitor):
             self._has_changed = True
         return max(use, known)
 
+    def _raise_shared(self, slot: int, use: ValueUse) -> None:
+        """Raise the use of the values in a shared variable; other variables are ignored."""
+        if use > self._current.shared.get(slot, ValueUse.FLAG):
+            self._current.shared[slot] = use
+            self._has_changed = True
+
     def _raise_result(self, function: ir.Function, use: ValueUse) -> None:
         called = self._of_function.get(id(function))
         if called is not None and use > called.result:
@@ -169,6 +180,7 @@ class _KernelUses(Visitor):
 
     def visit_local(self, node: ir.Local, use: ValueUse) -> None:
         self._raise_slot(node.slot, use)
+        self._raise_shared(node.slot, ValueUse.BRANCH)  # its address may be stored anywhere
 
     def visit_call(self, node: ir.Call, use: ValueUse) -> None:
         called = self._of_function.get(id(node.function))
@@ -248,15 +260,20 @@ class _KernelUses(Visitor):
     def _read(self, place: ir.Element, use: ValueUse) -> None:
         self._uses[id(place)] = max(use, self._uses.get(id(place), ValueUse.DATA))
         self._read_places[self._find_variable(place)].add(id(place))
+        if isinstance(place.pointer, ir.Local):
+            self._raise_shared(place.pointer.slot, use)
         self._address(place)
 
     def _address(self, place: ir.Element) -> None:
-        self.visit(place.pointer, ValueUse.BRANCH)
+        if not (isinstance(place.pointer, ir.Local) and place.pointer.slot in self._current.shared):
+            self.visit(place.pointer, ValueUse.BRANCH)
         if place.index is not None:
             self.visit(place.index, ValueUse.BRANCH)
 
     def _use_in_memory(self, place: ir.Element) -> ValueUse:
         """Return the use of a value stored at a place: in global memory, it is data."""
+        if isinstance(place.pointer, ir.Local) and place.pointer.slot in self._current.shared:
+            return self._current.shared[place.pointer.slot]
         return ValueUse.DATA if self._is_global(place.pointer) else ValueUse.BRANCH
 
     def _find_variable(self, place: ir.Element) -> Hashable:

@@ -488,6 +488,27 @@ def test_memory_orders_of_atomic_references(scope: str, release: str, acquire: s
     check(Program(body, cause, grid, 128 // grid, ATOMIC_REF))
 
 
+VOLATILE_TOTAL = """
+__shared__ int kept; volatile int *total = data, *ready = flag;
+if (b == 0 && t == 0) {{ {writes} }}
+if (b == 1 && t == 0) {{ while (!*ready) {{}} __threadfence(); kept = *total; {test} }}
+__syncthreads();
+if (b == 1) out[t] = kept;"""
+
+
+@pytest.mark.parametrize(
+    ("writes", "test", "cause"),
+    [
+        ("*total = 3; __threadfence(); *ready = 1;", "", ""),
+        ("__threadfence(); *ready = 1; *total = 3;", "", EARLY_FLAG),
+        ("__threadfence(); *ready = 1; *total = 3;", "if (kept > 5) out[9] = 1;", ""),
+    ],
+)
+def test_volatile_data_that_reach_a_shared_variable(writes: str, test: str, cause: str) -> None:
+    """They are data, unless the variable is tested."""
+    check(Program(VOLATILE_TOTAL.format(writes=writes, test=test), cause, 2, 32))
+
+
 @pytest.mark.parametrize(
     ("release", "acquire", "cause"),
     [
