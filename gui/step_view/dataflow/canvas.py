@@ -148,6 +148,7 @@ class Canvas:
         painter.restore()
         flow.labels.paint(painter, rows, moment, current, origin.y(), width)
         flow.labels.paint_indices(painter, origin, width)
+        flow.paint_scrolled_names(painter, origin, width)
         return not tiles.used_outdated
 
     @staticmethod

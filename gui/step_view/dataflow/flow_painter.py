@@ -452,13 +452,41 @@ class FlowPainter:
     def _paint_names(self, painter: QPainter, number: int) -> None:
         """Paint the names of a row's cells above them; the lines to the cells pass behind all of them."""
         placed = self._place_names(number)
-        if not placed:
-            return
-        painter.fillRect(placed[0][0].united(placed[-1][0]), QColor(self.theme.surface))
+        if placed:
+            painter.fillRect(placed[0][0].united(placed[-1][0]), QColor(self.theme.surface))
+            self._letter_names(painter, placed)
+
+    def _letter_names(self, painter: QPainter, placed: Sequence[tuple[QRectF, str]]) -> None:
         painter.setFont(self._name_lettering.font)
         painter.setPen(QColor(self.theme.muted))
         for box, name in placed:
             self._name_lettering.paint_centered(painter, box, name)
+
+    def paint_scrolled_names(self, painter: QPainter, origin: QPointF, width: float) -> None:
+        """Paint the names of cells at the top of a view, where they have scrolled out of it.
+
+        Parameters
+        ----------
+        origin : QPointF
+            The position of column 0 and the dataflow's top in the view.
+        width : float
+            The view's width.
+        """
+        top = self.sizes.head if self.labels.list_indices(0, self.layout.width(self.sizes)) else 0.0
+        placed: list[tuple[QRectF, str]] = []
+        for number in range(len(self.layout.rows)):
+            boxes = self._place_names(number)
+            if boxes and boxes[0][0].top() + origin.y() < top:
+                placed = boxes
+        if not placed:
+            return
+        strip = QRectF(self.sizes.label, top, width - self.sizes.label, placed[0][0].height() + 1)
+        painter.save()
+        painter.setClipRect(strip)
+        painter.fillRect(strip, QColor(self.theme.surface))
+        painter.translate(origin.x(), top - placed[0][0].top())
+        self._letter_names(painter, placed)
+        painter.restore()
 
     @cached_property
     def _shortens_names(self) -> bool:

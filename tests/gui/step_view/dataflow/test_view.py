@@ -455,3 +455,24 @@ def test_names_of_bins_fit_between_rows_in_enlarged_text(enlarged, monkeypatch):
         placed = flow._place_names(1)
         assert min(box.top() for box, _ in placed) >= flow.cell_rect(0, 0).bottom(), height
         assert flow._name_lettering.font.pixelSize() == look().small_px
+
+
+def test_names_of_bins_stay_at_the_top_when_their_row_scrolls_away(view, monkeypatch):
+    layout = DataflowLayout(FakeDataflow(VALUES[:8]))
+    monkeypatch.setattr(layout, "names", lambda number: NAMES if number == 1 else ())
+    view.open(layout, (1,), several_blocks=False)
+    view.zoom(1.6)
+    flow, painted = view.canvas.flow, []
+    (first, _), *_ = flow._place_names(1)
+    view.grab()  # the rows' own pictures, which also have names
+    monkeypatch.setattr(
+        flow._name_lettering,
+        "paint_centered",
+        lambda painter, box, text: painted.append((text, painter.transform().mapRect(box).top())),
+    )
+    for scrolled, names in ((0, ()), (first.top() + 1, NAMES), (first.top() + 2 * view.viewport.sizes.pitch, NAMES)):
+        view.viewport.offset = QPointF(0, scrolled)
+        painted.clear()
+        view.grab()
+        at_top = [text for text, top in painted if abs(top) < 1]
+        assert tuple(at_top) == names, scrolled
