@@ -4,19 +4,19 @@
 #include <cupy/carray.cuh>
 
 // The element at one index per axis.
-template <typename T, int N, bool C, typename... I>
-LOCKSTEP_API T &jit_element(const CArray<T, N, C> &array, I... indices) {
+template <typename T, int _ndim, bool _contiguous, typename... _Index>
+LOCKSTEP_API T &jit_element(const CArray<T, _ndim, _contiguous> &array, _Index... indices) {
     const long long values[] = {(long long)indices...};
     return array[values];
 }
 
 // The array without its first axis, at an index of that axis.
-template <typename T, int N, bool C>
-LOCKSTEP_API CArray<T, N - 1, C> jit_row(const CArray<T, N, C> &array, long long index) {
-    CArray<T, N - 1, C> row;
+template <typename T, int _ndim, bool _contiguous>
+LOCKSTEP_API CArray<T, _ndim - 1, _contiguous> jit_row(const CArray<T, _ndim, _contiguous> &array, long long index) {
+    CArray<T, _ndim - 1, _contiguous> row;
     row.data_ = (T *)((char *)array.data_ + index * array.strides_[0]);
     row.size_ = 1;
-    for (int axis = 1; axis < N; ++axis) {
+    for (int axis = 1; axis < _ndim; ++axis) {
         row.shape_[axis - 1] = array.shape_[axis];
         row.strides_[axis - 1] = array.strides_[axis];
         row.size_ *= array.shape_[axis];

@@ -170,3 +170,15 @@ shift(cp.ones(4), size=4)
 def test_kernel_classes_name_cupy_as_their_module(script):
     ended = script("print(*(kind.__module__ for kind in (cp.ElementwiseKernel, cp.ReductionKernel)))")
     assert ended.stdout == "cupy cupy\n", ended.stderr
+
+
+def test_macros_with_the_names_that_sources_use(script):
+    """`-DN=4` changes no header."""
+    ended = script(
+        """
+options = ("-DN=4", "-DM=2", "-DI=3", "-DC=1", "-DK=8")
+total = cp.ElementwiseKernel("float32 x", "float32 y", "y = x * N + M", "total", options=options)
+assert total(cp.arange(3, dtype=cp.float32)).tolist() == [2, 6, 10]
+"""
+    )
+    assert ended.code == 0, ended.stderr
