@@ -21,3 +21,13 @@ def test_loads_precede_their_uses_up_to_ten_registers(registers, loads_first) ->
     scheduled = schedule_block(kernel.blocks[0], CostTable(kernel, find_gpu("h200")))
     opcodes = [each.instruction.opcode for each in scheduled]
     assert opcodes.index("add") == loads_first
+
+
+@pytest.mark.parametrize(("opcode", "slots"), [("div.s32", 26), ("div.u32", 18), ("rem.s32", 22), ("rem.u32", 17)])
+def test_an_integer_division_costs_what_its_machine_code_does(opcode, slots) -> None:
+    """As ptxas compiles `x / a / b` for capability 8.6, less `x / a`: conversions and a reciprocal on one pipe."""
+    kernel = parse_ptx(f".version 9.0\n.target sm_86\n.visible .entry k()\n{{\n{opcode} %r1, %r2, %r3;\nret;\n}}\n")
+    gpu = find_gpu("rtx-3080")
+    cost = CostTable(kernel.find_kernel("k"), gpu).find_cost(kernel.find_kernel("k").blocks[0].instructions[0])
+    assert cost.slots == slots
+    assert cost.busy == 3 * 32 * gpu.schedulers / gpu.special_lanes
