@@ -379,11 +379,28 @@ def count_distinct_sectors(
         wave_columns, wave_rows = min(columns, sharing.concurrent_blocks), max(1.0, sharing.concurrent_blocks / columns)
         wave = sectors.size * (1 + x * (wave_columns - 1)) * (1 + y * (wave_rows - 1))
         grid = sectors.size * (1 + x * (columns - 1)) * (1 + y * (rows - 1))
-        paired = union if len(run) > 1 else sectors
-        pairs = 2.0 * np.unique(paired >> 1).size / paired.size
+        pairs = 2.0 * np.unique(union >> 1).size / union.size if len(run) > 1 else _count_pairs(sectors, neighbors)
         alike = any(np.array_equal(sectors, neighbor.get(window, ())) for neighbor in (*run[-1:], row_neighbor))
         result[window] = DistinctSectors(wave, grid, pairs, alike)
     return result
+
+
+def _count_pairs(sectors: Array, neighbors: Sequence[Array]) -> float:
+    """Return the pairs of a block's sectors, relative to half of the sectors; the neighbors complete those at its ends.
+
+    The neighbor before the block completes as many as the block completes of the neighbor after it.
+    """
+    unpaired = _find_single_sectors(sectors)
+    completed = sum(
+        np.isin(unpaired ^ 1, each).sum() + np.isin(_find_single_sectors(each) ^ 1, sectors).sum() for each in neighbors
+    )
+    return 1.0 + max(float(unpaired.size - completed), 0.0) / sectors.size
+
+
+def _find_single_sectors(sectors: Array) -> Array:
+    """Return the sectors without the other half of their pair."""
+    single: Array = sectors[~np.isin(sectors ^ 1, sectors)]
+    return single
 
 
 def _compute_new_share(sectors: Array, others: Array | None) -> float:
