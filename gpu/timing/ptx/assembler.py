@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu.timing.ptx.analysis import tiles
+from gpu.timing.ptx.analysis.block_order import order_blocks
 from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel, lay_out_variables
 
@@ -33,7 +34,7 @@ _LARGEST_ALIGNMENT = 128
 
 def assemble_kernel(kernel: PtxKernel) -> PtxKernel:
     """Apply the assembler's transformations to a kernel; the result is equivalent PTX."""
-    return _vectorize_loads(_predicate_short_branches(tiles.expand_tile_accesses(kernel)))
+    return _vectorize_loads(_predicate_short_branches(tiles.expand_tile_accesses(order_blocks(kernel))))
 
 
 # Short branches.
