@@ -40,7 +40,8 @@ _BOX_LINE_BYTES = 128
 _DEVICE_RUNTIME = "__cudaCDP2"
 """The prefix of functions of CUDA's device runtime: launches, streams."""
 _MAXIMUM_SPINS = 6
-"""Iterations of a loop that waits for other blocks, after which the wait is considered complete."""
+"""Iterations of a loop that waits for other blocks, after which the wait is considered complete: blocks that are not
+sampled store nothing."""
 
 
 class PtxMachine:
@@ -235,7 +236,7 @@ class PtxMachine:
         ):
             state = run.loops[loop] = LoopState(repeating_lanes)
         state.iterations += 1
-        if loop in self._spin_loops and state.iterations > _MAXIMUM_SPINS:
+        if state.iterations > _MAXIMUM_SPINS and (loop in self._spin_loops or _is_waiting(run, loop, state)):
             del run.loops[loop]
             return None, merge_lanes(repeating_lanes, leaving_lanes)
         if leaving_lanes is not None or not loop.has_single_exit:
@@ -1051,6 +1052,21 @@ def _is_spin_loop(kernel: PtxKernel, loop: NaturalLoop) -> bool:
                 or (any(word in instruction.modifiers for word in ("add", "or")) and instruction.operands[-1] == "0")
             )
     return reads_shared_state
+
+
+def _is_waiting(run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> bool:
+    """Return whether a loop has the memory and registers of an earlier iteration: only other blocks can end it."""
+    registers = {name: run.registers[name] for name in loop.written_registers if name in run.registers}
+    if state.snapshot is not None:
+        change_count, earlier = state.snapshot
+        if change_count == run.change_count and all(
+            name in earlier and np.array_equal(select_lanes(value, state.mask), select_lanes(earlier[name], state.mask))
+            for name, value in registers.items()
+        ):
+            return True
+    if not state.iterations & (state.iterations - 1):  # finds cycles of any length, by Brent's algorithm
+        state.snapshot = run.change_count, registers
+    return False
 
 
 def _record_box(state: SampledBlocks, mask: SampleLanes, index: int, address: Value, numbers: Sequence[Value]) -> None:

@@ -24,12 +24,18 @@ class SampledMemory:
     ----------
     arrays : mapping of int to array
         One-dimensional uint8 arrays by number. Stores change them until `restore` is called.
+
+    Attributes
+    ----------
+    change_count : int
+        The number of stores so far that changed a value.
     """
 
     def __init__(self, arrays: Mapping[int, Array]) -> None:
         self._arrays = dict(arrays)
         self._views: dict[tuple[int, Any], Array] = {}
         self._changes: list[tuple[Array, Array, Array]] = []
+        self.change_count = 0
 
     @property
     def sizes(self) -> dict[int, int]:
@@ -64,8 +70,10 @@ class SampledMemory:
                 array_values = (
                     array_values[inside] if isinstance(array_values, np.ndarray) and array_values.ndim else array_values
                 )
-            self._changes.append((view, indices, view[indices]))
+            previous = view[indices]
+            self._changes.append((view, indices, previous))
             view[indices] = array_values
+            self.change_count += not np.array_equal(view[indices], previous)
 
     def restore(self) -> None:
         """Undo all stores."""

@@ -73,12 +73,15 @@ class LoopState:
         The indices in the path at which the latest iterations began.
     registers : list of dict of str to value
         The registers that the loop writes, at the ends of the latest iterations.
+    snapshot : tuple of (int, dict of str to value) or None
+        The number of changes of memory at the end of an earlier iteration, and the registers that the loop writes.
     """
 
     mask: SampleLanes
     iterations: int = 0
     starts: list[int] = field(default_factory=list)
     registers: list[dict[str, Value]] = field(default_factory=list)
+    snapshot: tuple[int, dict[str, Value]] | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ class SampledBlocks:
         lanes_per_block = shape.warps * WARP
         self.lanes = lanes_per_block * len(blocks)
         self.registers: dict[str, Value] = {}
+        self._block_change_count = 0
         self.loops: dict[NaturalLoop, LoopState] = {}
         self.requests: list[tuple[int, MemoryRequest]] = []
         self.guarded_lanes: list[tuple[int, Array]] = []
@@ -195,6 +199,11 @@ class SampledBlocks:
 
     # Memory.
 
+    @property
+    def change_count(self) -> int:
+        """The number of stores so far that changed a value."""
+        return self._memory.change_count + self._block_change_count
+
     def resolve(self, space: str, addresses: Value, mask: SampleLanes) -> tuple[str, Value]:
         """Return the state space of addresses, and the offsets in it."""
         if space != "generic":
@@ -277,12 +286,12 @@ class SampledBlocks:
                 view = self._memory_bytes(kind).view(dtype)
                 index = offsets // dtype.itemsize
                 inside = (index >= 0) & (index < view.size)
-                if inside.all():
-                    view[index] = lane_values
-                else:
-                    view[index[inside]] = (
+                if not inside.all():
+                    index = index[inside]
+                    lane_values = (
                         lane_values[inside] if isinstance(lane_values, np.ndarray) and lane_values.ndim else lane_values
                     )
+                self._change_words(view, index, lane_values)
 
     def atomic(
         self, kind: str, mode: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes
@@ -370,7 +379,13 @@ class SampledBlocks:
             view = self._memory_bytes(kind).view(dtype)
             index = flat // dtype.itemsize
             inside = index < view.size
-            view[index[inside]] = values[inside]
+            self._change_words(view, index[inside], values[inside])
+
+    def _change_words(self, view: Array, index: Array, values: Value) -> None:
+        """Store values to a block's shared or local memory."""
+        previous = view[index]
+        view[index] = values
+        self._block_change_count += not np.array_equal(view[index], previous)
 
     def record_request(
         self,
