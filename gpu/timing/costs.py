@@ -178,9 +178,20 @@ class CostTable:
             uniform = not any(name.startswith("%") for name in instruction.read_registers)
             return _FREE if uniform else OperationCost(COMPUTE, CONTROL, 0.5, 0.5, gpu.shared_cycles)
         latency = gpu.shared_cycles if "shared" in words else 0.0
+        if instruction.is_shared_loop:
+            return self._shared_loop_cost(instruction)
         if instruction.opcode in ("atom", "red") and "shared" in words:
             latency = gpu.shared_atomic_cycles
         return OperationCost(MEMORY, LOAD_STORE, 1, 1, latency)
+
+    def _shared_loop_cost(self, instruction: PtxInstruction) -> OperationCost:
+        """Return the cost of a round: load, operation, comparison with exchange, test and jump."""
+        gpu, is_double = self._gpu, instruction.type == "f64"
+        latency = gpu.shared_cycles + gpu.shared_atomic_cycles + 2 * gpu.arithmetic_cycles
+        latency += gpu.double_cycles if is_double else gpu.arithmetic_cycles
+        return OperationCost(
+            MEMORY, DOUBLE if is_double else FLOAT, 5, self._double if is_double else self._float, latency
+        )
 
     def _exchange_cost(self, instruction: PtxInstruction) -> OperationCost:
         gpu = self._gpu

@@ -33,6 +33,7 @@
 #define SAMPLED_WARPS numbers[7]
 #define MOST_SPANS numbers[8]
 #define WARPS_OF_ROUND numbers[9]
+#define OPERATIONS numbers[10]
 
 // rates: in cycles.
 #define LATENCY_FIRST rates[0]
@@ -96,8 +97,9 @@ extern "C" __global__ void multiprocessor(
     // requests, one per sampled warp: wavefronts, and sectors from L2
     const float *passes, const float *from_last, const unsigned char *request_space,
     // outputs and work space: when registers are available, and the reason for a delay; fractions of sectors still to
-    // be loaded from DRAM; ends of blocks; warps' cycles by state; numbers of operations and spans; the spans
-    double *ready, unsigned char *late, double *owed, double *ended, double *cycles_in, long long *counts, double *cut,
+    // be loaded from DRAM; when a block's words are free for an atomic operation that is a loop; ends of blocks; warps'
+    // cycles by state; numbers of operations and spans; the spans
+    double *ready, unsigned char *late, double *owed, double *turns, double *ended, double *cycles_in, long long *counts, double *cut,
     double *times, int *marks) {
     double next[WARPS];  // when a warp can issue its next operation, apart from its scheduler
     double since[WARPS];  // the cycle up to which its cycles are accounted for
@@ -292,7 +294,17 @@ extern "C" __global__ void multiprocessor(
             ACCOUNT(w, next[w], ON_RESULT, o);
         } else if (kinds[o] == MEMORY) {
             long long place = (visit_request[visit] + request_of[o]) * SAMPLED_WARPS + sampled[w];
-            double own_passes = passes[place], last = from_last[place];
+            double own_passes = passes[place], last = from_last[place], rounds = 0;
+            if (request_space[o] == 1 && last > 0) {
+                // A loop of comparisons with an exchange: `from_last` is the number of the warp's lanes on one word, of
+                // which one succeeds in each round. Warps of a block that use the same words take turns; one that waits
+                // repeats its attempts, each of which loads and stores.
+                double begin = now, *turn = turns + slot * OPERATIONS + o;
+                if (own_passes > 2 * last && *turn > begin) begin = *turn;
+                *turn = begin + last * latencies[o];
+                rounds = (*turn - now) / latencies[o];
+                own_passes = 2 * rounds;
+            }
             double start = now > load_store_free ? now : load_store_free;
             load_store_free = start + own_passes;
             double done;
@@ -302,6 +314,15 @@ extern "C" __global__ void multiprocessor(
                 shared_free[s] = own_start + own_passes * PER_OWN_PASS;
                 double last_pass = load_store_free > shared_free[s] ? load_store_free : shared_free[s];
                 done = last_pass - 1 + latencies[o];
+                if (rounds > 0) {
+                    double begin = pipe_free[s * PIPES + pipe] > now ? pipe_free[s * PIPES + pipe] : now;
+                    pipe_free[s * PIPES + pipe] = begin + rounds * busy[o];
+                    if (pipe_free[s * PIPES + pipe] > done) done = pipe_free[s * PIPES + pipe];
+                    if (now + rounds * latencies[o] > done) done = now + rounds * latencies[o];
+                    scheduler_free[s] += (rounds - 1) * slots[o];
+                    next[w] = done;
+                    ACCOUNT(w, next[w], ON_SHARED, o);
+                }
             } else if (request_space[o] == 2) {
                 // Atomic operations in global memory are serialized: `from_last` is their time in cycles.
                 double begin = start > atomic_free ? start : atomic_free;

@@ -243,7 +243,8 @@ class _VisitTables:
     active : uint8 array, shape (visits, warps)
         Whether each warp takes part: 2 for a part of its lanes, 1 for all.
     passes, from_last : float32 arrays, shape (requests, warps)
-        The cycles of each request in L1, and the sectors that it requests from L2 or, for atomics, its cost in cycles.
+        The cycles of each request in L1, and the sectors that it requests from L2. For atomics in global memory the
+        latter is their cost in cycles, for those in shared memory that are loops the number of the warp's own rounds.
     """
 
     steps: Array
@@ -282,7 +283,7 @@ def simulate_multiprocessor(
         [
             gpu.schedulers, counts.resident, counts.warps_per_block, counts.total, counts.sampled, len(path),
             code.registers, counts.warps_per_block * counts.sampled, max_spans,
-            compute_rotation_period(counts.warps_per_block, gpu.schedulers),
+            compute_rotation_period(counts.warps_per_block, gpu.schedulers), code.kinds.size,
         ],
         np.int64,
     )  # fmt: skip
@@ -304,7 +305,8 @@ def simulate_multiprocessor(
         "multiprocessor", numbers, rate_values, code.kinds, code.pipes, code.slots, code.busy, code.latencies,
         code.written_registers, code.first_read, code.read_registers, code.request_of, shares, code.first_operation,
         tables.steps, tables.blocks, tables.first_request, tables.active, tables.passes, tables.from_last, code.spaces,
-        ready, late, np.zeros(shares.size), ended, cycles_in, written, cut, times, marks,
+        ready, late, np.zeros(shares.size), np.zeros(counts.resident * code.kinds.size), ended, cycles_in, written, cut,
+        times, marks,
     )  # fmt: skip
     until = min(float(cut[0]), float(ended.max(initial=0.0)))
     spans = _collect_spans(times[: written[1]], marks[: written[1]], until)
@@ -334,6 +336,8 @@ def _build_visit_tables(code: MachineCode, path: Sequence[Visit], memory: Memory
             cached_request = memory.cached_requests.get(id(request))
             if request.space not in ("global", "local") or cached_request is None:
                 passes[row, warp_numbers] = request.passes[:warp_count]
+                if request.rounds is not None:
+                    from_last[row, warp_numbers] = request.rounds[:warp_count]
             elif request.kind in ("atom", "red"):
                 from_last[row, warp_numbers] = memory.atomic_cycles[id(request)][:warp_count]
             else:

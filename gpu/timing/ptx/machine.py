@@ -981,12 +981,18 @@ class PtxMachine:
         decides = self._is_required(instruction)
         counts_up = mode == "add" and operands[1] == "1" and not self._is_read(instruction.operands[0])
         whole_sum = mode == "add" and instruction.type in ("u32", "s32") and not self._is_read(instruction.operands[0])
+        is_equal_sum = mode == "add" and instruction.type in ("u32", "s32", "u64") and _is_constant(operands[1])
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             kind, locations = state.resolve(space, address(state), mask)
-            # The hardware counts lanes on a word of shared memory, and sums integers for one address in global memory.
-            combined = counts_up if kind == "shared" else whole_sum and not locations.ndim
-            state.record_request(index, kind, kind_of, locations, dtype.itemsize, mask, combined=combined)
+            # The hardware counts lanes on a word of shared memory. For one address, the assembler sums integers of a
+            # warp, also if lanes read the previous value, provided that all add the same value.
+            combined = (is_equal_sum or (whole_sum and kind == "global")) and not locations.ndim
+            combined |= counts_up and kind == "shared"
+            state.record_request(
+                index, kind, kind_of, locations, dtype.itemsize, mask, combined=combined,
+                is_loop=instruction.is_shared_loop,
+            )  # fmt: skip
             if not decides:
                 return
             values = [get(state) for get in gets]
@@ -1016,6 +1022,10 @@ class _ReconvergencePoint:
 
 def _split_list(operand: str) -> list[str]:
     return [name.strip() for name in operand.strip("{} ").split(",")]
+
+
+def _is_constant(operand: str) -> bool:
+    return re.fullmatch(r"-?\d+", operand) is not None
 
 
 def _find_private_registers(kernel: PtxKernel) -> frozenset[str]:

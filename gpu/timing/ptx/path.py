@@ -37,6 +37,8 @@ class MemoryRequest:
         For shared memory, the wavefronts beyond those of a conflict-free access.
     volatile : bool
         Whether the request bypasses the L1 cache.
+    rounds : array or None
+        For an atomic operation that is a loop, the rounds that each warp needs alone: its lanes on one word.
     """
 
     space: str
@@ -48,6 +50,7 @@ class MemoryRequest:
     sectors: Array
     conflicts: Array
     volatile: bool = False
+    rounds: Array | None = None
 
     @property
     def counts(self) -> Array:

@@ -109,6 +109,18 @@ class PtxInstruction:
         return f"{guard}{'.'.join((self.opcode, *self.modifiers))} {', '.join(self.operands)}".strip()
 
     @property
+    def is_shared_loop(self) -> bool:
+        """Whether the assembler generates a loop for an atomic operation on shared memory.
+
+        The loop loads, computes, and stores unless another thread has changed the word. Only integers of 32 bits,
+        exchanges and comparisons with an exchange have an instruction of their own.
+        """
+        if self.opcode not in ("atom", "red") or "shared" not in self.modifiers:
+            return False
+        is_wide = self.type.endswith("64") or self.type.startswith("f")
+        return is_wide and not {"exch", "cas"}.intersection(self.modifiers)
+
+    @property
     def ends_block(self) -> bool:
         return self.opcode in ("bra", "ret", "exit", "trap", "brx")
 

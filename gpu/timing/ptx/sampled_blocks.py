@@ -397,6 +397,7 @@ class SampledBlocks:
         mask: SampleLanes,
         *,
         combined: bool = False,
+        is_loop: bool = False,
     ) -> None:
         """Record the memory requests of a mask's warps.
 
@@ -412,6 +413,8 @@ class SampledBlocks:
             Bytes per lane.
         combined : bool
             Whether the hardware combines the lanes of an atomic operation.
+        is_loop : bool
+            Whether an atomic operation is a loop that repeats it until no other thread has changed the word.
         """
         operation, _, volatile = operation.partition(".")
         warps, lanes = mask.warps, mask.lanes_per_warp[mask.warps]
@@ -420,8 +423,8 @@ class SampledBlocks:
         starts, sectors = np.zeros(warps.size + 1, np.int64), _NO_SECTORS
         rows = places.reshape(-1, WARP)[warps] if places.ndim else np.broadcast_to(places, (warps.size, WARP))
         if operation in ("atom", "red"):
-            if combined:  # on shared memory, it counts the lanes on one word; on global memory, it sums those of a warp
-                passes = count_bank_passes(rows >> 2, mask.rows) if kind == "shared" else passes
+            if combined:  # on shared memory, it counts the lanes on one word; at one address, it sums those of a warp
+                passes = count_bank_passes(rows >> 2, mask.rows) if kind == "shared" and places.ndim else passes
             elif kind == "shared":
                 spread = places if places.ndim else np.full(self.lanes, places, np.int64)
                 passes, minimum, _ = traffic.count_atomic_wavefronts(self._group_warps(mask), spread // size, size)
@@ -438,9 +441,26 @@ class SampledBlocks:
                 )
             starts, sectors = find_distinct_sectors(rows, mask.rows, scalar=not places.ndim and kind == "global")
         conflicts = passes - minimum if kind == "shared" else np.zeros(warps.size, np.int64)
+        rounds = count_contending_lanes(rows, mask.rows) if is_loop else None
+        if is_loop:
+            passes = 2 * self._count_block_rounds(places, mask)  # each round loads and stores
         self.requests.append(
-            (place, MemoryRequest(kind, operation, warps, lanes, passes, starts, sectors, conflicts, bool(volatile)))
+            (
+                place,
+                MemoryRequest(
+                    kind, operation, warps, lanes, passes, starts, sectors, conflicts, bool(volatile), rounds
+                ),
+            )
         )
+
+    def _count_block_rounds(self, places: Value, mask: SampleLanes) -> Array:
+        """Return for each of a mask's warps how many threads of its block access one of its words of shared memory."""
+        _, words, threads = np.unique(
+            self._flatten_offsets("shared", places, mask), return_inverse=True, return_counts=True
+        )
+        rounds = np.zeros(mask.lanes_per_warp.size, np.int64)
+        np.maximum.at(rounds, mask.numbers // WARP, threads[words])
+        return rounds[mask.warps]
 
     def record_bulk_copy(self, place: int, places: Value, sizes: Value, mask: SampleLanes) -> None:
         """Record bulk copies from global memory as requests for their sectors.

@@ -186,3 +186,38 @@ def test_loads_alone_take_the_rate_of_loads() -> None:
     size = 1 << 27
     load = estimate(f"{ELEMENT} ld.global.f32 %f1, [%rd5]; ret;", size // 1024, 256, size=size)
     assert load.breakdown["memory"] == pytest.approx(size / H200.memory_gb_s / 1e3, rel=0.01)
+
+
+def count_shared_sum_cycles(type: str, address: str, block: int, sums: int = 1) -> float:
+    """Return what sums of a value per thread in shared memory take beyond none, at words 1024 bytes apart."""
+    start = """
+        .shared .align 16 .b8 words[8192];
+        mov.u32 %r4, words;
+        shl.b32 %r5, %r1, 3;
+        add.s32 %r6, %r4, %r5;
+        mov.b64 %fd1, 0d3FF0000000000000;
+    """
+    atomics = "".join(
+        f"atom.shared.add.{type} %{'fd2' if type == 'f64' else 'r9'}, [{address}+{1024 * number}], "
+        f"{'%fd1' if type == 'f64' else '%r1'};"
+        for number in range(sums)
+    )
+    return count_cycles(f"{start} {atomics} ret;", block=block) - count_cycles(f"{start} ret;", block=block)
+
+
+def test_float_sums_in_shared_memory_are_loops_in_which_one_lane_succeeds_in_each_round() -> None:
+    """Load, sum, comparison with exchange, test and jump; an integer sum is one instruction."""
+    round_cycles = H200.shared_cycles + H200.double_cycles + H200.shared_atomic_cycles + 2 * H200.arithmetic_cycles
+    own_words, one_word, integers = (
+        count_shared_sum_cycles(type, address, 32) for type, address in (("f64", "%r6"), ("f64", "%r4"), ("u32", "%r4"))
+    )
+    assert one_word - own_words == pytest.approx(31 * round_cycles, rel=0.02)
+    assert integers < own_words
+
+
+def test_warps_take_turns_at_a_word_of_shared_memory_but_use_several_words_at_once() -> None:
+    alone, four = (count_shared_sum_cycles("f64", "%r4", block) for block in (32, 128))
+    assert four == pytest.approx(4 * alone, rel=0.1)
+    assert count_shared_sum_cycles("f64", "%r4", 128, sums=3) == pytest.approx((4 + 2) * alone, rel=0.1)
+    own_words = [count_shared_sum_cycles("f64", "%r6", block) for block in (32, 128)]
+    assert own_words[1] == pytest.approx(own_words[0], rel=0.2)

@@ -413,3 +413,64 @@ def test_blocks_that_are_not_sampled_draw_from_a_queue_too() -> None:
         times for step, times in iterate_visits(path.steps) for request in step.requests if request.kind == "atom"
     )
     assert 10 <= draws <= 12
+
+
+def test_a_loop_that_stores_the_same_values_again_waits_for_other_blocks() -> None:
+    """Each lane copies two words in turn until the second one is set, which no sampled block does."""
+    words = np.array([5, 0, 0], np.int32)
+    path, _ = run(
+        """
+        ld.param.u64 %rd1, [p0];
+        mov.b32 %r2, 0;
+    $next:
+        mul.wide.u32 %rd2, %r2, 4;
+        add.s64 %rd3, %rd1, %rd2;
+        ld.global.u32 %r3, [%rd3];
+        st.global.u32 [%rd3], %r3;
+        xor.b32 %r2, %r2, 1;
+        ld.global.u32 %r4, [%rd1+8];
+        setp.eq.s32 %p1, %r4, 0;
+        @%p1 bra $next;
+        st.global.u32 [%rd1+8], 1;
+        ret;
+        """,
+        words,
+        values=False,
+    )
+    assert path.completed
+    assert sum(times for _, times in iterate_visits(path.steps)) < 30
+    assert words.tolist() == [5, 0, 1]
+
+
+def test_a_loop_that_changes_memory_alone_runs_until_it_ends() -> None:
+    """Each iteration moves all words by one place, and loads the same values until a one arrives at the first place."""
+    words = np.array([0] * 20 + [1] * 2, np.int32)
+    moves = "".join(
+        f"ld.global.u32 %r1, [%rd1+{4 * place + 4}]; st.global.u32 [%rd1+{4 * place}], %r1;" for place in range(21)
+    )
+    body = f"ld.param.u64 %rd1, [p0]; $next: {moves} ld.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0;"
+    run(f"{body} @%p1 bra $next; ret;", words, values=False)
+    assert words.all()
+
+
+@pytest.mark.parametrize(("address", "value", "passes"), [("%rd1", "1", 1), ("%rd1", "%r1", 32), ("%rd3", "1", 16)])
+def test_the_assembler_sums_equal_values_at_one_address_also_if_lanes_read_their_places(address, value, passes) -> None:
+    counts = np.zeros(4, np.int32)
+    path, _ = run(
+        f"""
+        ld.param.u64 %rd1, [p0];
+        mov.u32 %r1, %tid.x;
+        and.b32 %r3, %r1, 1;
+        mul.wide.u32 %rd2, %r3, 4;
+        add.s64 %rd3, %rd1, %rd2;
+        atom.global.add.u32 %r2, [{address}], {value};
+        st.global.u32 [%rd1+8], %r2;
+        ret;
+        """,
+        counts,
+        block=32,
+    )
+    (request,) = (
+        request for visit, _ in iterate_visits(path.steps) for request in visit.requests if request.kind == "atom"
+    )
+    assert request.passes.tolist() == [passes]
