@@ -37,17 +37,22 @@ def find_guesses(functions: Sequence[Function], deciding: Collection[int]) -> se
 
 
 def _find_function_guesses(function: Function, deciding: Collection[int]) -> set[int]:
+    if not deciding:
+        return set()
     values: list[tuple[int, Expression]] = []
     expected: set[int] = set()
+    inner_loops: set[int] = set()
     for node in walk(function.body):
         match node:
             case Declare(slot, _, value) if value is not None:
                 values.append((slot, _strip(value)))
             case Assign(_, Local(slot=slot), value):
                 values.append((slot, _strip(value)))
-            case Loop():
+            case Loop() if id(node) not in inner_loops:
                 for inner in walk(node):
-                    if isinstance(inner, Atomic) and inner.op == "cas" and id(inner.place) in deciding:
+                    if isinstance(inner, Loop):
+                        inner_loops.add(id(inner))
+                    elif isinstance(inner, Atomic) and inner.op == "cas" and id(inner.place) in deciding:
                         compared = _strip(inner.arguments[0])
                         expected |= {compared.slot} if isinstance(compared, Local) else set()
     count = -1
