@@ -919,6 +919,11 @@ GUESS = "int *p = data + t % 2; int old = *p, seen;\n"
             } while (__float_as_int(old) != seen);""",
             [],
         ),
+        (
+            GUESS
+            + "for (int k = 0; k < 2; ++k)\ndo { seen = old; old = atomicCAS(p, seen, seen + 1); } while (old != seen);",
+            [],
+        ),
         # One attempt, a result that no loop tests, and an expected value that is not the guess.
         (GUESS + "atomicCAS(p, old, old + 1);", [(3, 4)]),
         (GUESS + "for (int k = 0; k < 3; ++k) out[i] = atomicCAS(p, old, old + 1);", [(3, 4)]),
