@@ -921,7 +921,8 @@ GUESS = "int *p = data + t % 2; int old = *p, seen;\n"
         ),
         (
             GUESS
-            + "for (int k = 0; k < 2; ++k)\ndo { seen = old; old = atomicCAS(p, seen, seen + 1); } while (old != seen);",
+            + """for (int k = 0; k < 2; ++k)
+            do { seen = old; old = atomicCAS(p, seen, seen + 1); } while (old != seen);""",
             [],
         ),
         # One attempt, a result that no loop tests, and an expected value that is not the guess.
