@@ -32,6 +32,7 @@ from tests.gpu.distributed.conftest import PLAIN
 from tests.gpu.distributed.lockstep_engines import LOSE, REFUSE
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("ended", ["SIGKILL", "SIGSTOP"])
 def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ended):
     pattern = find_pattern("scan")
@@ -117,6 +118,7 @@ def test_nobody_at_an_address_is_one_sentence():
         pass
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("says", "detail"),
     [
@@ -230,6 +232,7 @@ def _make_certificate(folder: Path, name: str, *authority: str) -> Path:
 
 
 @needs.openssl
+@pytest.mark.alone
 def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
     ca = _make_certificate(tmp_path, "authority")
     signed = ("-CA", str(ca), "-CAkey", str(tmp_path / "authority.key"))
