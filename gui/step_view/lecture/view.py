@@ -44,6 +44,12 @@ def borrow_widget(widget: QWidget, layout: QBoxLayout) -> BorrowedWidget:
     return loan
 
 
+def _release_focus() -> None:
+    """Clear the focus: a focused widget that changes its parent would pass it on, perhaps to the code."""
+    if (focused := QApplication.focusWidget()) is not None:
+        focused.clearFocus()
+
+
 class BlackScreen(QWidget):
     """A black screen, so that the audience looks at the speaker."""
 
@@ -163,6 +169,7 @@ class LectureView(QWidget):
 
     def _borrow_from_tab(self) -> None:
         """Borrow the tab's widgets, and follow its player."""
+        _release_focus()
         tab, panes = self.tab, self.tab.panes
         right = panes.right.layout()
         assert isinstance(right, QBoxLayout)
@@ -193,6 +200,7 @@ class LectureView(QWidget):
 
     def _return_to_tab(self) -> None:
         """Return the borrowed widgets to the tab."""
+        _release_focus()
         for loan in reversed(self._borrowed_widgets):
             loan.restore()
         self.tab.panes.show_cycles(self.tab.shows_warps)
@@ -235,9 +243,9 @@ class LectureView(QWidget):
         if self._side_loan is not None:
             self._side_loan.restore()
         self._return_to_tab()
+        (panes.warps if self.tab.shows_warps else panes.flow).setFocus()
         self.hide()
         panes.flow.fit()
-        (panes.warps if self.tab.shows_warps else panes.flow).setFocus()
         self.deleteLater()
 
     def _show_moment(self, moment: int) -> None:

@@ -9,6 +9,7 @@ from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QFontMetricsF
 from PyQt6.QtWidgets import QApplication, QWidget
 
+from gui.editor.source_pane import SourcePane
 from gui.painting.style import style_sheet
 from gui.painting.theme import FONT_SIZES, look
 from gui.step_view.lecture.texts import CodeLines
@@ -77,6 +78,9 @@ def test_all_is_back_afterwards(qtbot, window, tab):
         layouts = (tab.panes.picture.body, right, tab.panes.time.body)
         return [[layout.itemAt(at).widget() for at in range(layout.count())] for layout in layouts]
 
+    hints = []
+    for source in window.findChildren(SourcePane):
+        source.hint_changed.connect(hints.append)
     before, px, column = places(), look().text_px, tab.panes.flow.viewport.sizes.column
     press_key(qtbot, window, Qt.Key.Key_F11)
     assert places() != before
@@ -88,6 +92,7 @@ def test_all_is_back_afterwards(qtbot, window, tab):
     assert not window.isFullScreen()
     assert all(each.isVisible() for each in (tab.panes.flow, tab.panes.lanes, tab.panes.timeline, tab.panes.counters))
     qtbot.waitUntil(lambda: abs(tab.panes.flow.viewport.sizes.column - column) < 1)
+    assert not hints, "the code had the focus meanwhile"
     press_key(qtbot, window, Qt.Key.Key_Right)
     assert tab.player.moment == 1
 
