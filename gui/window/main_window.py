@@ -260,7 +260,7 @@ class MainWindow(QMainWindow):
         bench.sources.errors_cleared.connect(lambda: self.banner.hide_topic("text"))
         bench.run_finished.connect(self._show_outcome)
         bench.run_failed.connect(lambda failure: failed(failure, "run"))
-        bench.failed.connect(failed)
+        bench.failed.connect(lambda failure: failed(failure, "input file"))
         bench.saved.connect(lambda path: self.status.show_message(f"Saved {Path(path).name}"))
 
     def show_start(self) -> None:
@@ -419,7 +419,7 @@ class MainWindow(QMainWindow):
 
     def _show_pattern(self, name: str) -> None:
         pattern = self.bench.patterns[name]
-        self.banner.hide_topic("user file")
+        self._hide_file_messages()
         self.sidebar.mark_pattern(name)
         self.sidebar.show_images(pattern.is_image_pattern)
         self._show_input_description()
@@ -438,9 +438,14 @@ class MainWindow(QMainWindow):
         self.sidebar.show_images(False)
         self.window_actions.show_variants([])
 
+    def _hide_file_messages(self) -> None:
+        """Hide a message about a file that was opened from another page."""
+        for topic in ("user file", "input file"):
+            self.banner.hide_topic(topic)
+
     def _show_lessons(self, title: str) -> None:
         self._set_title(title, "Lessons")
-        self.banner.hide_topic("user file")
+        self._hide_file_messages()
         self.header.show_user_file("Lessons", title or "Questions and tasks about the patterns.")
         self.header.run.setEnabled(bool(title))  # the list of lessons has nothing to run
         self.sidebar.mark_lessons()

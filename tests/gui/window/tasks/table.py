@@ -757,7 +757,7 @@ TASKS = {
         expect(lambda desk: desk.page.pattern.name, "reduction"),
         picture("messages-image"),
         lambda desk: desk.open_shelf(),
-        expect(lambda desk: desk.window.header.run.isEnabled(), False),
+        expect(lambda desk: (desk.window.header.run.isEnabled(), desk.window.banner.isVisible()), (False, False)),
         picture("messages-lessons"),
     ),
     "values": (
