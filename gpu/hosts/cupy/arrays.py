@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.hosts.cupy.devices import CupyDevice
+from gpu.hosts.cupy.devices import CupyDevice, defer
 from gpu.hosts.cupy.forwarding import (
     ForwardedFunction,
     call_on_host,
@@ -167,7 +167,8 @@ class DeviceArray(np.ndarray):
         self.mark_written()
         if type(value) is np.ndarray and value.ndim and key is not Ellipsis and key != slice(None):
             reject_host_arrays((value,))
-        self.view_host()[to_host(key)] = to_host(value)
+        if not defer(lambda: self.view_host().__setitem__(to_host(key), to_host(value))):
+            self.view_host()[to_host(key)] = to_host(value)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.ndim:
@@ -205,8 +206,8 @@ class DeviceArray(np.ndarray):
         np.add.at(self.view_host(), to_host(slices), to_host(value))
 
     def toDlpack(self) -> Any:  # noqa: N802
-        """Raise an error: other libraries cannot use the simulator's memory."""
-        raise NotImplementedError("Lockstep's CuPy does not have ndarray.toDlpack: its memory is not a GPU's.")
+        """Return a view, which `from_dlpack` of all libraries takes; to them it is memory of the host."""
+        return self[...]
 
 
 def _forward_methods() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
 from typing import Any
 
 from gpu.hosts.cupy.faults import CUDARuntimeError
@@ -101,6 +102,7 @@ class CupyEvent:
         self.ptr = next(_handles)
         self._has_time = not disable_timing
         self._recorded_s: float | None = None
+        self.graph: Graph | None = None
 
     @property
     def done(self) -> bool:
@@ -108,8 +110,9 @@ class CupyEvent:
         return True
 
     def record(self, stream: Any = None) -> None:
-        """Record the current time."""
+        """Record the current time, and the graph that the stream captures."""
         self._recorded_s = time.perf_counter()
+        self.graph = _graphs.get((stream or get_current_stream()).ptr)
 
     def synchronize(self) -> None:
         """Do nothing: the event is complete."""
@@ -130,6 +133,47 @@ def get_elapsed_time(start_event: CupyEvent, end_event: CupyEvent) -> float:
         If an event was not recorded.
     """
     return 1e3 * (end_event.get_time() - start_event.get_time())
+
+
+@named("cupy.cuda.graph.Graph")
+class Graph:
+    """The work that a stream captured, in its order."""
+
+    def __init__(self) -> None:
+        self.operations: list[Callable[[], None]] = []
+
+    def launch(self, stream: Any = None) -> None:
+        """Run the work, or add it to the graph that the stream captures."""
+        if not defer(self._run, stream):
+            self._run()
+
+    def _run(self) -> None:
+        for operation in self.operations:
+            operation()
+
+    def upload(self, stream: Any = None) -> None:
+        """Do nothing: there is no device."""
+
+
+_graphs: dict[int, Graph] = {}
+"""The graphs of the streams that capture, by the streams' handles."""
+
+
+def defer(operation: Callable[[], None], stream: Any = None) -> bool:
+    """Add an operation to the graph that a stream captures; return whether it captures one.
+
+    Parameters
+    ----------
+    operation : callable
+    stream : CupyStream or None
+        None for the current stream.
+    """
+    if not _graphs:
+        return False
+    graph = _graphs.get((stream if stream is not None else get_current_stream()).ptr)
+    if graph is not None:
+        graph.operations.append(operation)
+    return graph is not None
 
 
 @named("cupy.cuda.stream.Stream")
@@ -175,14 +219,39 @@ class CupyStream:
         """Do nothing: all work is complete."""
 
     def begin_capture(self, mode: int | None = None) -> None:
-        """Raise NotImplementedError: there are no graphs."""
-        raise NotImplementedError(
-            "Lockstep's CuPy cannot capture a stream in a graph; launch the kernels without begin_capture."
-        )
+        """Add the stream's work to a new graph, from now on, instead of running it.
+
+        Raises
+        ------
+        RuntimeError
+            If it is the default stream.
+        CUDARuntimeError
+            If the stream captures already.
+        """
+        if not self.ptr:
+            raise RuntimeError("cannot capture on the default (legacy) stream")
+        if self.ptr in _graphs:
+            raise CUDARuntimeError("cudaErrorIllegalState: the operation cannot be performed in the present state")
+        _graphs[self.ptr] = Graph()
+
+    def end_capture(self) -> Graph:
+        """Return the graph of the work since `begin_capture`, with that of streams that waited for it.
+
+        Raises
+        ------
+        CUDARuntimeError
+            If the stream does not capture.
+        """
+        if self.ptr not in _graphs:
+            raise CUDARuntimeError("cudaErrorIllegalState: the operation cannot be performed in the present state")
+        graph = _graphs[self.ptr]
+        for handle in [handle for handle, each in _graphs.items() if each is graph]:
+            del _graphs[handle]
+        return graph
 
     def is_capturing(self) -> bool:
-        """Return False."""
-        return False
+        """Return whether the stream's work is added to a graph."""
+        return self.ptr in _graphs
 
     def record(self, event: CupyEvent | None = None) -> CupyEvent:
         """Record an event."""
@@ -191,7 +260,9 @@ class CupyStream:
         return event
 
     def wait_event(self, event: CupyEvent) -> None:
-        """Do nothing: events are complete when they are recorded."""
+        """Join the graph that the event's stream captures; otherwise do nothing, as the event is complete."""
+        if event.graph is not None and event.graph in _graphs.values():
+            _graphs[self.ptr] = event.graph
 
     def add_callback(self, callback: Any, arg: Any) -> None:
         """Call the function."""
@@ -199,7 +270,8 @@ class CupyStream:
 
     def launch_host_func(self, callback: Any, arg: Any) -> None:
         """Call the function."""
-        callback(arg)
+        if not defer(lambda: callback(arg), self):
+            callback(arg)
 
 
 @named("cupy.cuda.stream.ExternalStream")

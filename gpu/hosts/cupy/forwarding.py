@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
-import sys
 from collections.abc import Callable, Mapping
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from gpu.hosts.cupy.complex_numbers import find_replacement
+from gpu.hosts.cupy.devices import defer
 
 _names: dict[str, None] = {}
 """The forwarded functions that ran, in order of their first calls."""
@@ -26,7 +25,19 @@ _UNREPORTED = frozenset(
 )
 """Functions that create or rearrange arrays, or that describe them."""
 _WRITERS = frozenset(
-    ("copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "fill", "sort", "partition", "shuffle")
+    (
+        "copyto",
+        "put",
+        "place",
+        "putmask",
+        "fill_diagonal",
+        "put_along_axis",
+        "fill",
+        "sort",
+        "partition",
+        "shuffle",
+        "at",
+    )
 )
 """Functions that write to their arrays."""
 _ACCEPTS_HOST_ARRAYS = frozenset(
@@ -34,14 +45,21 @@ _ACCEPTS_HOST_ARRAYS = frozenset(
 )
 _BOOLEANS = frozenset(("allclose", "array_equal", "array_equiv"))
 """Functions that return a bool in NumPy, and an array in CuPy."""
+_CALLBACKS = (FunctionType, MethodType, functools.partial)
 
 
 _convert_result: list[Callable[[Any], Any]] = []
+_convert_object: list[Callable[[Any], Any]] = []
 
 
 def set_array_conversion(convert: Callable[[Any], Any]) -> None:
     """Set the function that returns an array or a scalar of NumPy as a device array."""
     _convert_result[:] = [convert]
+
+
+def set_object_conversion(convert: Callable[[Any], Any]) -> None:
+    """Set the function that returns an object of NumPy or SciPy as one that exchanges device arrays."""
+    _convert_object[:] = [convert]
 
 
 def format_forwarded_functions() -> str:
@@ -64,14 +82,16 @@ def to_host(value: Any, *, written: bool = False) -> Any:
     Parameters
     ----------
     value : object
-        Lists, tuples and dictionaries are searched.
+        Lists, tuples and dictionaries are searched. Functions of the script get and return device arrays.
     written : bool
         Whether the caller writes to the arrays.
     """
     if hasattr(value, "view_host"):
-        if written:
+        if written and hasattr(value, "mark_written"):
             value.mark_written()
         return value.view_host()
+    if isinstance(value, _CALLBACKS):
+        return lambda *arguments, **options: to_host(value(*map(to_device, arguments), **options))
     if type(value) in (list, tuple):
         return type(value)(to_host(each, written=written) for each in value)
     if type(value) is dict:
@@ -87,7 +107,7 @@ def to_device(value: Any) -> Any:
         return type(value)(*(to_device(each) for each in value))
     if type(value) in (list, tuple):
         return type(value)(to_device(each) for each in value)
-    return value
+    return _convert_object[0](value)
 
 
 def reject_host_arrays(values: Any) -> None:
@@ -122,15 +142,31 @@ def call_on_host(
     _note(name)
     writes = short in _WRITERS
     host_options = {key: to_host(value, written=writes or key == "out") for key, value in options.items()}
-    for key in ("stream", "blocking"):
+    for key in ("stream", "blocking", "plan"):
         host_options.pop(key, None)
     host_arguments = tuple(to_host(each, written=writes) for each in arguments)
     replacement = None if host_options else find_replacement(function, host_arguments)
-    result = (replacement or function)(*host_arguments, **host_options)
+    compute = functools.partial(replacement or function, *host_arguments, **host_options)
     out = options.get("out")
     if out is not None:
+        if not defer(compute):
+            compute()
         return out[0] if isinstance(out, tuple) and len(out) == 1 else out
-    return to_device(np.bool_(result)) if short in _BOOLEANS else to_device(result)
+    if writes and defer(compute):
+        return None
+    result = compute()
+    found = to_device(np.bool_(result)) if short in _BOOLEANS else to_device(result)
+    defer(lambda: _store(found, compute()))
+    return found
+
+
+def _store(target: Any, value: Any) -> None:
+    """Copy a function's result to the arrays of an earlier result."""
+    if isinstance(target, tuple | list):
+        for each, part in zip(target, value, strict=True):
+            _store(each, part)
+    elif isinstance(to_host(target), np.ndarray):
+        to_host(target, written=True)[...] = value
 
 
 class ForwardedFunction:
@@ -152,6 +188,10 @@ class ForwardedFunction:
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         return call_on_host(self._name, self._function, arguments, options)
 
+    def view_host(self) -> Callable[..., Any]:
+        """Return the host's function, for functions that take it as an argument."""
+        return self._function
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -166,62 +206,3 @@ class ForwardedFunction:
 
     def __repr__(self) -> str:
         return f"<function cupy.{self._name}, computed by NumPy>"
-
-
-class _ForwardedIndexer:
-    """An object of NumPy that is indexed, such as `mgrid`, with device arrays."""
-
-    def __init__(self, indexer: Any) -> None:
-        self._indexer = indexer
-
-    def __getitem__(self, key: Any) -> Any:
-        return to_device(self._indexer[to_host(key)])
-
-
-def _forward(path: str, value: Any) -> Any:
-    """Return what CuPy has in place of an object of NumPy; None for classes that work on the host only."""
-    if isinstance(value, type):
-        is_shared = issubclass(value, (np.generic, np.dtype, np.finfo, np.iinfo, np.errstate, np.broadcast, Exception))
-        return value if is_shared or value is np.ufunc else None
-    if callable(value):
-        return ForwardedFunction(path, value)
-    is_indexer = hasattr(value, "__getitem__") and not isinstance(value, np.ndarray | str | list | tuple | dict)
-    return _ForwardedIndexer(value) if is_indexer else value
-
-
-class ForwardingModule(ModuleType):
-    """A module with own names, and further ones of a module of NumPy or SciPy.
-
-    Parameters
-    ----------
-    name : str
-        "cupy", "cupy.linalg" ...
-    source : module or None
-        Further names; None for none.
-    own : mapping
-        The module's own names.
-    """
-
-    def __init__(self, name: str, source: ModuleType | None = None, own: Mapping[str, Any] | None = None) -> None:
-        super().__init__(name, f"Lockstep's replacement of {name}.")
-        self.__path__: list[str] = []
-        self.__spec__ = ModuleSpec(name, None, is_package=True)  # for importlib.util.find_spec
-        self.__dict__["_source"] = source
-        self.__dict__.update(own or {})
-
-    def __getattr__(self, name: str) -> Any:
-        source = self.__dict__["_source"]
-        value = None if name.startswith("_") else getattr(source, name, None)
-        if isinstance(value, ModuleType):
-            value = sys.modules.get(f"{self.__name__}.{name}")
-            if value is None and hasattr(source, "__path__") and source.__name__.startswith("scipy"):
-                value = importlib.import_module(f"{self.__name__}.{name}")
-        elif value is not None:
-            value = _forward(f"{self.__name__}.{name}".partition(".")[2], value)
-        if value is None:
-            raise AttributeError(f"Lockstep's CuPy does not have {self.__name__}.{name}.")
-        self.__dict__[name] = value
-        return value
-
-    def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *(name for name in dir(self.__dict__["_source"]) if name[0] != "_")})

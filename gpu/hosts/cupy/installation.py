@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import platform
 import sys
 from collections.abc import Callable, Sequence
@@ -13,15 +14,35 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import scipy.fft
 
-from gpu.hosts.cupy import arrays, devices, faults, memory, random_numbers, runtime, textures, utilities
-from gpu.hosts.cupy.forwarding import ForwardingModule
+from gpu.hosts.cupy import (
+    arrays,
+    devices,
+    faults,
+    memory,
+    memory_hooks,
+    random_numbers,
+    runtime,
+    testing,
+    textures,
+    utilities,
+)
+from gpu.hosts.cupy.jit import groups
 from gpu.hosts.cupy.jit.kernels import JIT
 from gpu.hosts.cupy.kernels import compilation, elementwise, raw, reduction
+from gpu.hosts.cupy.modules import ForwardingModule
 
 VERSION = "14.0.0"
 """The version whose interface the replacement has."""
 _SCIPY = "cupyx.scipy."
+
+
+def _is_scipy_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(f"scipy.{name.removeprefix(_SCIPY)}") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -32,7 +53,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname.partition(".")[0] not in ("cupy", "cupyx", "cupy_backends"):
             return None
-        if fullname.startswith(_SCIPY) and "sparse" not in fullname:
+        if fullname.startswith(_SCIPY) and _is_scipy_module(fullname):
             return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
         raise ModuleNotFoundError(f"Lockstep's CuPy does not have the module {fullname}.", name=fullname)
 
@@ -67,6 +88,7 @@ def _cupy_names() -> dict[str, Any]:
     names = {
         name: getattr(arrays, name) for name in ("array", "asarray", "asnumpy", "empty", "empty_like", "from_dlpack")
     }
+    names["fromDlpack"] = arrays.from_dlpack
     names |= {
         name: functools.partial(arrays.asarray, order=order)
         for name, order in (("ascontiguousarray", "C"), ("asfortranarray", "F"), ("asanyarray", None))
@@ -110,14 +132,18 @@ def _cuda_modules() -> dict[str, dict[str, Any]]:
             name: getattr(memory, name)
             for name in (
                 *("Memory", "UnownedMemory", "MemoryPointer", "MemoryPool", "PinnedMemoryPool", "alloc"),
-                *("set_allocator", "get_allocator", "using_allocator"),
+                *("ManagedMemory", "MemoryAsyncPool", "set_allocator", "get_allocator", "using_allocator"),
             )
         }
         | {
             "OutOfMemoryError": faults.OutOfMemoryError,
-            "malloc_managed": lambda size: memory.MemoryPointer(memory.Memory(size), 0),
+            "malloc_managed": lambda size: memory.MemoryPointer(memory.ManagedMemory(size), 0),
+            "malloc_async": lambda size: memory.MemoryPointer(memory.Memory(size), 0),
             "BaseMemory": memory.Memory,
         },
+        "memory_hook": memory_hooks.NAMES,
+        "memory_hooks": memory_hooks.HOOKS,
+        "graph": {"Graph": devices.Graph},
         "function": {"Function": compilation.KernelFunction, "Module": compilation.CompiledModule},
         "compiler": {"CompileException": faults.CompileException},
         "texture": textures.NAMES,
@@ -126,11 +152,12 @@ def _cuda_modules() -> dict[str, dict[str, Any]]:
         "nvtx": dict.fromkeys(("RangePush", "RangePop", "Mark", "MarkC", "RangePushC"), runtime._ignore),  # noqa: SLF001
         "profiler": {"start": runtime._ignore, "stop": runtime._ignore},  # noqa: SLF001
     }
-    shared = ("device", "stream", "memory", "function")
+    shared = ("device", "stream", "memory", "memory_hook", "graph", "function")
     top = {name: value for part in shared for name, value in parts[part].items()}
     top |= {
         "is_available": lambda: True,
         "get_cuda_path": lambda: None,
+        "get_local_runtime_version": runtime.NAMES["getLocalRuntimeVersion"],
         "get_nvcc_path": lambda: None,
         "set_pinned_memory_allocator": runtime._ignore,  # noqa: SLF001
         "alloc_pinned_memory": memory.default_pinned_pool.malloc,
@@ -149,15 +176,20 @@ def _modules() -> dict[str, ForwardingModule]:
         "cupy.lib.stride_tricks", np.lib.stride_tricks, {"as_strided": arrays.as_strided}
     )
     modules["cupy.random"] = ForwardingModule("cupy.random", None, random_numbers.NAMES)
-    modules["cupy.testing"] = ForwardingModule("cupy.testing", None, utilities.TESTING)
+    modules["cupy.testing"] = ForwardingModule("cupy.testing", None, testing.NAMES)
     modules["cupy.cublas"] = ForwardingModule(
         "cupy.cublas", None, {"nrm2": lambda x: modules["cupy.linalg"].norm(x.ravel())}
     )
     own = utilities.CUPYX | {"get_runtime_info": lambda full=False: _RuntimeInfo()}
     modules["cupyx"] = ForwardingModule("cupyx", None, own)
     modules["cupyx.jit"] = ForwardingModule("cupyx.jit", None, JIT)
+    modules["cupyx.jit.cg"] = ForwardingModule("cupyx.jit.cg", None, groups.NAMES)
+    for name in ("cupy._core", "cupy._core.core"):
+        modules[name] = ForwardingModule(name, None, _cupy_names())
+    modules["cupy.fft.config"] = ForwardingModule("cupy.fft.config", None, utilities.FFT_CONFIG)
     modules["cupyx.profiler"] = ForwardingModule("cupyx.profiler", None, utilities.PROFILER)
     modules["cupyx.scipy"] = ForwardingModule("cupyx.scipy", None, {"get_array_module": arrays.get_array_module})
+    modules["cupyx.scipy.fft"] = ForwardingModule("cupyx.scipy.fft", scipy.fft, utilities.SCIPY_FFT)
     return modules
 
 

@@ -11,9 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.hosts.cupy.devices import CupyDevice
-from gpu.hosts.cupy.faults import CUDARuntimeError, cupy_errors
-from gpu.hosts.driver.memory import GlobalMemory, address_of, bytes_at, find_memory, new_memory, writable_bytes_at
+from gpu.hosts.cupy.devices import CupyDevice, defer
+from gpu.hosts.cupy.faults import CUDARuntimeError, OutOfMemoryError, cupy_errors
+from gpu.hosts.cupy.memory_hooks import call_hooks, has_hooks
+from gpu.hosts.driver.memory import (
+    GlobalMemory,
+    address_of,
+    bytes_at,
+    find_memory,
+    new_memory,
+    total_memory,
+    writable_bytes_at,
+)
 from gpu.simulator.executor.state.memory import FlatMemory
 
 Array = npt.NDArray[Any]
@@ -205,8 +214,13 @@ _FIRST_DEVICE_ADDRESS = 1 << 47
 """Host addresses have 47 bits; the simulator's are above."""
 
 
+def is_device_address(address: int) -> bool:
+    """Return whether an address is one of the device."""
+    return address >= _FIRST_DEVICE_ADDRESS
+
+
 def _view_bytes(address: int, size: int, *, writable: bool) -> Array:
-    if address >= _FIRST_DEVICE_ADDRESS or not address:
+    if is_device_address(address) or not address:
         with cupy_errors():
             return (writable_bytes_at if writable else bytes_at)(address, size, "cudaMemcpy")
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
@@ -220,13 +234,13 @@ def copy_bytes(target: int, source: int, size: int) -> None:
     CUDADriverError
         If an address is not in an allocation, or the bytes exceed it.
     """
-    if size:
+    if size and not defer(lambda: copy_bytes(target, source, size)):
         _view_bytes(int(target), size, writable=True)[:] = _view_bytes(int(source), size, writable=False).copy()
 
 
 def set_bytes(target: int, value: int, size: int) -> None:
     """Set each of `size` bytes of the device; raise as `copy_bytes`."""
-    if size:
+    if size and not defer(lambda: set_bytes(target, value, size)):
         _view_bytes(int(target), size, writable=True)[:] = value & 0xFF
 
 
@@ -254,28 +268,70 @@ def free(ptr: int) -> None:
         raise CUDARuntimeError(f"cudaErrorInvalidValue: invalid argument - no allocation begins at {ptr:#x}")
 
 
+_BLOCK_BYTES = 512
+
+
 class MemoryPool:
-    """Pool with CuPy's counters. Each allocation has its exact size, so accesses beyond it are out of bounds."""
+    """Pool with CuPy's counters. Each allocation has its exact size, so accesses beyond it are out of bounds.
+
+    Parameters
+    ----------
+    allocator : callable or None
+        Returns a `MemoryPointer` for a number of bytes.
+    """
 
     __module__ = "cupy.cuda.memory"
 
     def __init__(self, allocator: Callable[..., MemoryPointer] | None = None) -> None:
         self._memories: weakref.WeakSet[FlatMemory] = weakref.WeakSet()
         self._limit = 0
+        self._allocator = allocator or (lambda size: MemoryPointer(Memory(size), 0))
 
     def malloc(self, size: int) -> MemoryPointer:
-        """Allocate memory."""
-        pointer = MemoryPointer(Memory(size), 0)
-        self.count(pointer.mem.memory)
+        """Allocate memory.
+
+        Raises
+        ------
+        OutOfMemoryError
+            If there is not enough free memory, or the pool would exceed its limit.
+        """
+        self._check_limit(size)
+        pointer = self._allocator(size)
+        self._count(pointer.mem.memory, size)
         return pointer
 
-    def count(self, memory: FlatMemory) -> None:
-        """Count an allocation in `used_bytes` as long as it exists."""
+    def register(self, data: Array) -> GlobalMemory:
+        """Return an allocation over bytes of the host, which the pool counts; raise as `malloc`.
+
+        Parameters
+        ----------
+        data : array of uint8, (n,)
+        """
+        self._check_limit(data.size)
+        memory = register_bytes(data)
+        self._count(memory, data.size)
+        return memory
+
+    def _check_limit(self, size: int) -> None:
+        used = self.used_bytes() if self._limit else 0
+        if self._limit and used + _round_up(size) > self._limit:
+            raise OutOfMemoryError(
+                f"Out of memory allocating {size:,} bytes (allocated so far: {used:,} bytes, "
+                f"limit set to: {self._limit:,} bytes)."
+            )
+
+    def _count(self, memory: FlatMemory, size: int) -> None:
+        """Count an allocation in `used_bytes` as long as it exists, and call the hooks."""
         self._memories.add(memory)
+        if has_hooks():
+            place = {"mem_size": _round_up(size), "mem_ptr": address_of(memory)}
+            call_hooks("alloc", **place)
+            call_hooks("malloc", size=size, pmem_id=id(memory), **place)
+            weakref.finalize(memory, call_hooks, "free", pmem_id=id(memory), **place)
 
     def used_bytes(self) -> int:
         """Return the bytes of all allocations in use, rounded up to CuPy's units."""
-        return sum(-(-memory.data.size // 512) * 512 for memory in self._memories)
+        return sum(_round_up(memory.data.size) for memory in self._memories)
 
     def total_bytes(self) -> int:
         """Return the bytes that the pool has: those in use, as it keeps no free blocks."""
@@ -293,12 +349,43 @@ class MemoryPool:
     free_all_free = free_all_blocks
 
     def set_limit(self, size: int | None = None, fraction: float | None = None) -> None:
-        """Set the limit that `get_limit` returns."""
-        self._limit = int(size or 0)
+        """Set the most bytes of the pool, or their fraction of the device's memory; 0 for no limit."""
+        self._limit = int(total_memory() * fraction) if fraction is not None else int(size or 0)
 
     def get_limit(self) -> int:
         """Return the limit; 0 for none."""
         return self._limit
+
+
+def _round_up(size: int) -> int:
+    return -(-size // _BLOCK_BYTES) * _BLOCK_BYTES
+
+
+class MemoryAsyncPool(MemoryPool):
+    """Pool of the driver, which is a pool as the others here.
+
+    Parameters
+    ----------
+    pool_handles : object
+        Ignored.
+    """
+
+    __module__ = "cupy.cuda.memory"
+
+    def __init__(self, pool_handles: Any = "current") -> None:
+        super().__init__()
+
+
+class ManagedMemory(Memory):
+    """An allocation that the host and the device share."""
+
+    __module__ = "cupy.cuda.memory"
+
+    def prefetch(self, stream: Any, *, device: int | None = None) -> None:
+        """Do nothing: the memory is the host's."""
+
+    def advise(self, advise: int, dev: Any) -> None:
+        """Do nothing: the memory is the host's."""
 
 
 class PinnedMemoryPool(MemoryPool):
@@ -326,11 +413,8 @@ def register_array(data: Array) -> GlobalMemory:
     ----------
     data : array of uint8, (n,)
     """
-    memory = register_bytes(data)
     pool = getattr(_allocators[-1], "__self__", None)
-    if isinstance(pool, MemoryPool):
-        pool.count(memory)
-    return memory
+    return pool.register(data) if isinstance(pool, MemoryPool) else register_bytes(data)
 
 
 def set_allocator(allocator: Callable[[int], MemoryPointer] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Functions of CuPy that need no kernel: fusion, benchmarks, tests and cupyx."""
+"""Functions of CuPy that need no kernel: fusion, benchmarks, settings and cupyx."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.fft
 
-from gpu.hosts.cupy.arrays import DeviceArray, asnumpy, from_host, from_result
+from gpu.hosts.cupy.arrays import DeviceArray, from_result
 from gpu.hosts.cupy.forwarding import ForwardedFunction, to_host
 
 _MAX_BENCHMARK_S = 5.0
@@ -105,51 +106,116 @@ def do_nothing(*arguments: Any, **options: Any) -> Iterator[None]:
     yield
 
 
-def _compare(name: str) -> Callable[..., None]:
-    """Return an assertion of `numpy.testing` that takes arrays of the device and of the host."""
-    function = getattr(np.testing, name)
+_linalg_errors = ["ignore"]
+
+
+def seterr(*, linalg: str | None = None, **others: Any) -> dict[str, Any]:
+    """Set whether `cupy.linalg` checks its results; return the previous settings.
+
+    Parameters
+    ----------
+    linalg : {"ignore", "raise"} or None
+        Without influence: NumPy always raises `LinAlgError`.
+    **others
+        "divide", "over", "under" and "invalid", which CuPy does not support either.
+    """
+    before = {**dict.fromkeys(("divide", "over", "under", "invalid")), "linalg": _linalg_errors[0]}
+    if any(each is not None for each in others.values()) or linalg not in (None, "ignore", "raise"):
+        raise NotImplementedError
+    if set(others) - set(before):
+        raise TypeError(f"seterr() got an unexpected keyword argument {min(set(others) - set(before))!r}")
+    _linalg_errors[:] = [linalg or _linalg_errors[0]]
+    return before
+
+
+@contextmanager
+def errstate(**settings: Any) -> Iterator[None]:
+    """Set as `seterr` in a with statement."""
+    before = seterr(**settings)
+    try:
+        yield
+    finally:
+        seterr(**before)
+
+
+class FftPlan:
+    """What `get_fft_plan` returns, for `plan=` and with statements; NumPy and SciPy need no plan."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        pass
+
+    def __enter__(self) -> FftPlan:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class _PlanCache:
+    """The cache of plans, which is always empty."""
+
+    def __repr__(self) -> str:
+        return "-------------------- cuFFT plan cache --------------------\nthe simulator needs no plans"
+
+    def clear(self) -> None:
+        """Do nothing."""
+
+    def set_size(self, size: int) -> None:
+        """Do nothing."""
+
+    set_memsize = set_size
+
+    def get_size(self) -> int:
+        """Return 0."""
+        return 0
+
+    get_memsize = get_curr_size = get_curr_memsize = get_size
+
+    def show_info(self) -> None:
+        """Print that there are no plans."""
+        print(self)
+
+
+def _forward_fft(function: Callable[..., Any]) -> ForwardedFunction:
+    """Return a function of `scipy.fft` that SciPy computes even if a script makes CuPy the global backend."""
 
     @functools.wraps(function)
-    def assertion(*arguments: Any, **options: Any) -> None:
-        for option in ("strides_check", "contiguous_check", "type_check"):
-            options.pop(option, None)
-        function(*(asnumpy(each) if isinstance(each, DeviceArray) else each for each in arguments), **options)
+    def compute(*arguments: Any, **options: Any) -> Any:
+        with scipy.fft.set_backend("scipy", only=True):
+            return function(*arguments, **options)
 
-    return assertion
-
-
-def _assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 0.0, **options: Any) -> None:
-    _compare("assert_allclose")(actual, desired, rtol, atol, **{k: v for k, v in options.items() if k != "verbose"})
+    return ForwardedFunction(f"scipy.fft.{function.__name__}", compute)
 
 
-def _assert_array_list_equal(xlist: Sequence[Any], ylist: Sequence[Any], **options: Any) -> None:
-    assert len(xlist) == len(ylist), f"Lengths of lists: {len(xlist)} and {len(ylist)}"
-    for x, y in zip(xlist, ylist, strict=True):
-        _compare("assert_array_equal")(x, y, **options)
+def _call_fft(method: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Compute a function of `scipy.fft` for device arrays; leave others to SciPy."""
+    if not any(isinstance(each, DeviceArray) for each in args):
+        return NotImplemented
+    return _forward_fft(method)(*args, **kwargs)
 
 
-def _shaped(values: Any, shape: Sequence[int], module: Any, dtype: Any) -> Any:
-    host = np.asarray(values).reshape(shape).astype(dtype)
-    return host if module is np else from_host(host)
-
-
-def _shaped_arange(shape: Sequence[int], xp: Any = None, dtype: Any = np.float32, order: str = "C") -> Any:
-    return _shaped(np.arange(1, int(np.prod(shape)) + 1), shape, xp, dtype)
-
-
-def _shaped_random(
-    shape: Sequence[int], xp: Any = None, dtype: Any = np.float32, scale: float = 10, seed: int = 0, order: str = "C"
-) -> Any:
-    generator = np.random.RandomState(seed)
-    kind = np.dtype(dtype).kind
-    if kind == "b":
-        values: Any = generator.randint(2, size=shape)
-    elif kind in "iu":
-        values = generator.randint(0, int(scale), size=shape)
-    else:
-        values = generator.rand(*shape) * scale
-        values = values + 1j * generator.rand(*shape) * scale if kind == "c" else values
-    return _shaped(values, shape, xp, dtype)
+_plan_cache = _PlanCache()
+FFT_CONFIG: dict[str, Any] = {
+    "use_multi_gpus": False,
+    "enable_nd_planning": True,
+    "set_cufft_gpus": lambda gpus: None,
+    "get_plan_cache": lambda: _plan_cache,
+    "clear_plan_cache": _plan_cache.clear,
+    "show_plan_cache_info": _plan_cache.show_info,
+}
+_FFT_FUNCTIONS = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "dct", "idct", "dst", "idst")
+SCIPY_FFT: dict[str, Any] = {
+    **{
+        name: _forward_fft(getattr(scipy.fft, name))
+        for base in _FFT_FUNCTIONS
+        for name in (base, f"{base}2", f"{base}n")
+        if hasattr(scipy.fft, name)
+    },
+    "get_fft_plan": FftPlan,
+    "__ua_domain__": "numpy.scipy.fft",
+    "__ua_function__": _call_fft,
+}
+"""The names of the modules cupy.fft.config and cupyx.scipy.fft beyond those of SciPy."""
 
 
 def _scatter(name: str) -> Callable[[DeviceArray, Any, Any], None]:
@@ -172,29 +238,20 @@ def _empty_pinned(shape: Any, dtype: Any = float, order: Any = "C") -> Any:
 
 
 CUPY: dict[str, Any] = {"fuse": fuse, "vectorize": vectorize}
-TESTING: dict[str, Any] = {
-    **{
-        name: _compare(name)
-        for name in (
-            *("assert_array_equal", "assert_array_almost_equal", "assert_array_less", "assert_array_max_ulp"),
-            "assert_array_almost_equal_nulp",
-        )
-    },
-    "assert_allclose": _assert_allclose,
-    "assert_array_list_equal": _assert_array_list_equal,
-    "shaped_arange": _shaped_arange,
-    "shaped_random": _shaped_random,
-}
 CUPYX: dict[str, Any] = {
     "scatter_add": _scatter("add"),
     "scatter_max": _scatter("maximum"),
     "scatter_min": _scatter("minimum"),
     "rsqrt": _rsqrt,
-    "errstate": np.errstate,
+    "errstate": errstate,
+    "seterr": seterr,
+    "geterr": lambda: seterr(),
+    "allow_synchronize": do_nothing,
+    "is_available": lambda: True,
     "empty_pinned": _empty_pinned,
     "zeros_pinned": lambda shape, dtype=float, order="C": np.zeros(shape, dtype, order),
     "empty_like_pinned": np.empty_like,
     "zeros_like_pinned": np.zeros_like,
 }
 PROFILER: dict[str, Any] = {"benchmark": benchmark, "profile": do_nothing, "time_range": do_nothing}
-"""The names of the modules cupy, cupy.testing, cupyx and cupyx.profiler."""
+"""The names of the modules cupy, cupyx and cupyx.profiler."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu.hosts.cupy.arrays import DeviceArray
 from gpu.hosts.cupy.jit.functions import NAMES
+from gpu.hosts.cupy.jit.groups import HEADERS, uses_groups
 from gpu.hosts.cupy.jit.translation import TranslatedSource
 from gpu.hosts.cupy.jit.values import ArrayType, ValueType, find_constant_type
 from gpu.hosts.cupy.kernels.compilation import compile_module
@@ -48,8 +49,8 @@ class JitKernel:
             Arrays, and numbers of Python or NumPy.
         shared_mem : int
             Bytes of dynamic shared memory.
-        stream : object
-            Ignored.
+        stream : CupyStream or None
+            None for the current stream; only capturing streams matter.
 
         Raises
         ------
@@ -62,14 +63,15 @@ class JitKernel:
         if types not in self._codes:
             program = TranslatedSource(self._mode)
             name, _ = program.add(self.function, types, 'extern "C" __global__')
-            self._codes[types] = name, _HEADER + "\n".join(program.codes)
+            code = "\n".join(program.codes)
+            self._codes[types] = name, f"{_HEADER}{HEADERS if uses_groups(code) else ''}{code}"
         name, code = self._codes[types]
         values = [
             pack_array(argument) if isinstance(type_, ArrayType) else type_.type(argument)
             for argument, type_ in zip(args, types, strict=True)
             if isinstance(type_, ArrayType | np.dtype)
         ]
-        compile_module(code).get_function(name)(grid, block, values, shared_mem)
+        compile_module(code).get_function(name)(grid, block, values, shared_mem, stream)
 
     def _find_type(self, argument: Any) -> ValueType:
         if isinstance(argument, DeviceArray):

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu.base.errors import CompileError, KernelError, LockstepError
 from gpu.files.source_lexer import blank_comments_and_literals
+from gpu.hosts.cupy.devices import defer
 from gpu.hosts.cupy.faults import CompileException, build_driver_error, cupy_errors
 from gpu.hosts.cupy.kernels.arguments import pack_arguments
 from gpu.hosts.cupy.memory import Memory, MemoryPointer
@@ -97,8 +98,14 @@ class KernelFunction:
                 f"{shared_mem:,} bytes of dynamic shared memory; max_dynamic_shared_size_bytes is "
                 f"{self.dynamic_limit:,}",
             )
-        with cupy_errors():
-            self._module.launch(self._name, tuple(grid), tuple(block), packed, int(shared_mem), find_call_site())
+        site = find_call_site()
+
+        def launch() -> None:
+            with cupy_errors():
+                self._module.launch(self._name, tuple(grid), tuple(block), packed, int(shared_mem), site)
+
+        if not defer(launch, stream):
+            launch()
 
     def linear_launch(
         self, size: int, args: Sequence[Any], shared_mem: int = 0, block_max_size: int = 128, stream: Any = None
@@ -106,7 +113,7 @@ class KernelFunction:
         """Run the kernel with at least `size` threads in one dimension."""
         if size:
             block = min(block_max_size, size)
-            self((-(-size // block),), (block,), args, shared_mem)
+            self((-(-size // block),), (block,), args, shared_mem, stream)
 
 
 @named("cupy.cuda.function.Module")

@@ -104,7 +104,7 @@ class ElementwiseKernel(DeclaredKernel):
             If the shapes do not match.
         """
         size, block = kwargs.pop("size", None), kwargs.pop("block_size", _BLOCK)
-        kwargs.pop("stream", None)
+        stream = kwargs.pop("stream", None)
         if kwargs:
             raise TypeError(f"Wrong arguments {kwargs}")
         if block < 1:
@@ -124,7 +124,7 @@ class ElementwiseKernel(DeclaredKernel):
                 raise ValueError("Output array size is Undecided")
             outputs.append(DeviceArray(shape, types[parameter.name]))
         if np.prod(shape, dtype=np.int64):
-            self._launch(arguments[: self.nin] + outputs, types, shape, block)
+            self._launch(arguments[: self.nin] + outputs, types, shape, block, stream)
         if self.no_return or not outputs:
             return () if self.return_tuple and not self.no_return else None
         returned = args[self.nin :] or outputs
@@ -156,7 +156,9 @@ class ElementwiseKernel(DeclaredKernel):
                 broadcast.append(from_result(np.broadcast_to(argument.view_host(), shape)))
         return broadcast
 
-    def _launch(self, arguments: Sequence[Any], types: dict[str, Type], shape: tuple[int, ...], block: int) -> None:
+    def _launch(
+        self, arguments: Sequence[Any], types: dict[str, Type], shape: tuple[int, ...], block: int, stream: Any
+    ) -> None:
         declarations, values, loads = [], [], []
         for parameter, argument in zip(self.params, arguments, strict=True):
             type_ = types[parameter.name]
@@ -172,7 +174,7 @@ class ElementwiseKernel(DeclaredKernel):
         self._codes[tuple(str(types[parameter.name]) for parameter in self.params)] = code
         function = compile_module(code, self.options).get_function(self.name)
         size = int(np.prod(shape, dtype=np.int64))
-        function((-(-size // block),), (block,), (*values, indices))
+        function((-(-size // block),), (block,), (*values, indices), stream=stream)
 
     def _format_code(self, types: dict[str, Type], declarations: Sequence[str], loads: str) -> str:
         letters = [parameter.type_name for parameter in self.params if parameter.is_variable]

@@ -97,7 +97,7 @@ class RawKernel:
         """
         if unknown := set(options) - {"shared_mem", "stream"}:
             raise TypeError(f"RawKernel got an unexpected keyword argument {min(unknown)!r}")
-        self.kernel(grid, block, args, options.get("shared_mem", 0))
+        self.kernel(grid, block, args, options.get("shared_mem", 0), options.get("stream"))
 
     def compile(self, log_stream: Any = None) -> None:
         """Compile the kernel, and write the compiler's warnings."""

@@ -130,7 +130,7 @@ class ReductionKernel(DeclaredKernel):
             targets = [
                 from_result(each.view_host()[(*_select_kept(axes, each.ndim, keepdims), ...)]) for each in outputs
             ]
-            self._launch(inputs, targets, types, out_shape, count)
+            self._launch(inputs, targets, types, out_shape, count, stream)
         return outputs[0] if self.nout == 1 else tuple(outputs)
 
     def _prepare_outputs(self, given: Sequence[Any], types: dict[str, Type], shape: tuple[int, ...]) -> list[Any]:
@@ -155,6 +155,7 @@ class ReductionKernel(DeclaredKernel):
         types: dict[str, Type],
         out_shape: tuple[int, ...],
         count: int,
+        stream: Any,
     ) -> None:
         declarations, values, loads, stores = [], [], [], []
         for parameter, argument in zip(self.in_params + self.out_params, [*inputs, *outputs], strict=True):
@@ -180,7 +181,7 @@ class ReductionKernel(DeclaredKernel):
         code = self._format_code(types, declarations, loads, stores, block)
         self._codes[tuple(str(types[parameter.name]) for parameter in self.in_params + self.out_params)] = code
         function = compile_module(code, self.options).get_function(self.name)
-        function((min(size, _MAX_BLOCKS),), (block,), (*values, np.int64(count)))
+        function((min(size, _MAX_BLOCKS),), (block,), (*values, np.int64(count)), stream=stream)
 
     def _format_code(
         self,

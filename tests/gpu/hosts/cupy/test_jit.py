@@ -144,7 +144,7 @@ for each in (unbound, narrowed, fraction, axes, loop, statement, host, kernel, f
         text = str(error).splitlines()
         marked = [line for line in text if line.startswith(">")]
         print(each.__name__, type(error).__name__, text[0], marked[0][1:].strip() if marked else "-", sep="|")
-for call in (lambda: few[1, 1]("text"), lambda: jit.syncthreads(), lambda: jit.cg):
+for call in (lambda: few[1, 1]("text"), lambda: jit.syncthreads(), lambda: jit.cub):
     try:
         call()
     except Exception as error:
@@ -166,5 +166,35 @@ for call in (lambda: few[1, 1]("text"), lambda: jit.syncthreads(), lambda: jit.c
         "default|NotImplementedError|cupyx.jit translates functions without *args, **kwargs and default values only.|-",
         "TypeError <class 'str'> is not supported for RawKernel",
         "RuntimeError cupyx.jit.syncthreads can be called in a function with @jit.rawkernel only",
-        "AttributeError Lockstep's CuPy does not have cupyx.jit.cg.",
+        "AttributeError Lockstep's CuPy does not have cupyx.jit.cub.",
     ], ended.stderr
+
+
+def test_cooperative_groups(script):
+    ended = script(
+        """
+from cupyx import jit
+from cupyx.jit import cg
+
+@jit.rawkernel()
+def fill(x, ranks, size):
+    grid = cg.this_grid()
+    block = jit.cg.this_thread_block()
+    staged = jit.shared_memory(cp.int32, 32)
+    cg.memcpy_async(block, staged, 0, ranks, 0, 128)
+    cg.wait(block)
+    i = grid.thread_rank()
+    if i < size:
+        x[i] = staged[31 - block.thread_rank()] + 100 * block.group_index().x
+    grid.sync()
+    if i == 0:
+        x[size] = x[size - 1] + grid.num_blocks()
+    cg.sync(block)
+
+x, ranks = cp.zeros(61, cp.int32), cp.arange(32, dtype=cp.int32)
+fill[2, 32](x, ranks, 60)
+i = np.arange(60)
+assert x.tolist() == [*(31 - i % 32 + 100 * (i // 32)), 31 - 59 % 32 + 100 + 2]
+"""
+    )
+    assert ended.code == 0, ended.stderr
