@@ -42,8 +42,9 @@ _DIFFERENCES = (
     "- Texture and surface references no longer exist since CUDA 12; cuda-bindings creates objects, as on a GPU.",
     "- Random numbers are cuRAND's, except for two generators: scrambled Sobol sequences have other vectors and",
     "  shifts, and another method generates Poisson numbers with means from 64 to 4000.",
-    "- Sums and other reductions of `gpuarray` rely on `volatile` shared memory and lack a `__syncwarp()`, so that checked",
-    "  runs report a race in `reduce_kernel_stage1`. Write it to a baseline of `check`, or mark the test as `xfail`.",
+    "- Sums and other reductions of `gpuarray` rely on `volatile` shared memory and lack a `__syncwarp()`, so that",
+    "  checked runs report a race in `reduce_kernel_stage1`. Write it to a baseline of `check`, or mark the test as",
+    "  `xfail`.",
     "- There is no machine code and no second device.",
 )
 _EXPECTED_REASONS = {

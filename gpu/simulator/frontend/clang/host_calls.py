@@ -22,6 +22,8 @@ _REMEDIES = {
     "min": "use min(a, b)",
     "clamp": "use min(max(value, low), high)",
     "swap": "exchange the values through a variable",
+    "pair": "use cuda::std::pair",
+    "make_pair": "use cuda::std::make_pair",
 }
 """What to write instead of functions of the standard library."""
 _METHOD_REMEDIES = {
@@ -47,6 +49,8 @@ def describe_host_call(diagnostic: cindex.Diagnostic) -> str | None:
         return None
     if not declarations:
         return None
+    if "constructor" in diagnostic.spelling:
+        name = name.partition("<")[0].removeprefix("std::")
     if not str(declarations[0].location.file).startswith(str(SHIM)):
         return f"device code cannot call the host function {name}: declare it __host__ __device__"
     remedy = (_METHOD_REMEDIES if is_method else _REMEDIES).get(name)

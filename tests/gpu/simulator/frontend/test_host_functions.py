@@ -27,6 +27,8 @@ REJECTED = {
     "limits": ("", "x[0] = std::numeric_limits<int>::max();", METHOD),
     "array's element": ("", "std::array<int, 3> a; a[0] = x[1]; x[0] = a[0];", METHOD),
     "array's size": ("", "std::array<int, 3> a; x[0] = a.size();", METHOD),
+    "pair": ("", "auto p = std::make_pair(x[1], x[2]); x[0] = p.first;", "std::make_pair: use cuda::std::make_pair"),
+    "pair's constructor": ("", "std::pair<int, int> p(1, x[1]); x[0] = p.second;", "std::pair: use cuda::std::pair"),
     "own function": ("constexpr int f(int a) { return a + 1; }", "x[0] = f(x[1]);", "declare it __host__ __device__"),
 }  # fmt: skip
 ACCEPTED = {
@@ -38,6 +40,8 @@ ACCEPTED = {
         "#include <cuda/std/algorithm>\n#include <cuda/std/limits>\n#include <cuda/std/array>\n",
         "cuda::std::array<int, 2> a = {1}; x[0] = cuda::std::max(x[1], a[1]) - cuda::std::numeric_limits<int>::min();",
     ),
+    "a pair as a parameter": ("__device__ int f(std::pair<int, long> p) { return p.first; }", "x[0] = 1;"),
+    "cuda::std::pair": ("#include <cuda/std/utility>\n", "cuda::std::pair<int, int> p(x[1], 2); x[0] = p.first;"),
     "cuda::std::swap": ("#include <cuda/std/utility>\n", "cuda::std::swap(x[1], x[2]);"),
     "cuda::std::clamp": ("#include <cuda/std/algorithm>\n", "x[0] = cuda::std::clamp(x[1], 0, 3);"),
     "constexpr on both sides": (

@@ -33,6 +33,19 @@ struct array {
     LOCKSTEP_STD constexpr LockstepT *end() { return elements + Length; }
 };
 
+// Two values. Copies are as the values': kernels have pairs as parameters.
+template <typename LockstepT, typename LockstepU>
+struct pair {
+    LockstepT first;
+    LockstepU second;
+    LOCKSTEP_STD constexpr pair() : first(), second() {}
+    LOCKSTEP_STD constexpr pair(const LockstepT &a, const LockstepU &b) : first(a), second(b) {}
+};
+template <typename LockstepT, typename LockstepU>
+LOCKSTEP_STD constexpr pair<LockstepT, LockstepU> make_pair(LockstepT a, LockstepU b) {
+    return pair<LockstepT, LockstepU>(a, b);
+}
+
 template <typename LockstepT>
 struct numeric_limits;
 #define LOCKSTEP_LIMITS(LockstepT, low, smallest, largest, tiny)                                                       \
