@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpu.base.errors import CompileError
 from gpu.base.resource_limits import limit_resources
+from gpu.files.source_lexer import blank_comments_and_literals
 from gpu.files.sources import read_source
 from gpu.hosts.driver.launches import LoadedModule
 from gpu.simulator.simulated_module import SimulatedModule
@@ -74,14 +77,34 @@ def link_units(
         return None
     own = units[unit]
     text = read_source(own.path)
+    functions = [_list_static_functions(each) for each in (text, *(read_source(path) for path, _ in others))]
+    counts = Counter(name for names in functions for name in names)
+    includes = [
+        _include(path, number, sorted(name for name in names if counts[name] > 1))
+        for number, ((path, _), names) in enumerate(zip(others, functions[1:], strict=True))
+    ]
     with limit_resources():
         module = SimulatedModule(
-            "".join((text, "\n", *(f'#include "{_escape(path)}"\n' for path, _ in others))),
-            own.path, own.defines, own.include_dirs, tolerant=True,
-        )  # fmt: skip
+            "".join((text, "\n", *includes)), own.path, own.defines, own.include_dirs, tolerant=True
+        )
         for alone in (find_module(unit), *(loaded for _, loaded in others)):
             module.share_variables(alone.module)
     return LoadedModule(module, text)
+
+
+_STATIC_FUNCTION = re.compile(r"\bstatic\b[\w\s:*&<>,]*?\b(?!__)(\w+)\s*\(")
+
+
+def _list_static_functions(text: str) -> set[str]:
+    """Return the names of functions that a file has for itself."""
+    return set(_STATIC_FUNCTION.findall(blank_comments_and_literals(text)))
+
+
+def _include(path: Path, number: int, renamed: Sequence[str]) -> str:
+    """Return the directives that include a file, with other names for functions that several files have."""
+    define = "".join(f"#define {name} {name}_lockstep{number}\n" for name in renamed)
+    undefine = "".join(f"#undef {name}\n" for name in renamed)
+    return f'{define}#include "{_escape(path)}"\n{undefine}'
 
 
 def _escape(path: Path) -> str:

@@ -377,6 +377,32 @@ int main() {
     assert (ended.code, ended.stdout) == (0, "1030 181\n"), ended.stderr
 
 
+def test_static_functions_of_several_files_have_the_same_name(program):
+    """As `Chebyshev_Expansion_0_1` in HeCBench's fresnel."""
+    ended = program(
+        """
+__device__ int first(int x);
+__device__ int second(int x);
+__device__ static int own(int x) { return x + 1; }
+__global__ void k(int *v) { *v = own(100) + first(20) * second(30); }
+int main() {
+    int *v, host;
+    CHECK(cudaMalloc(&v, 4));
+    k<<<1, 1>>>(v);
+    CHECK(cudaMemcpy(&host, v, 4, cudaMemcpyDeviceToHost));
+    printf("%d\\n", host);
+}
+""",
+        beside={
+            "first.cu": "__device__\nstatic int own(int x) { return 2 * x; }\n"
+            "__device__ int first(int x) { return own(x); }\n",
+            "second.cu": "static __device__ int own(int x) { return 3 * x; }\n"
+            "__device__ int second(int x) { return own(x); }\n",
+        },
+    )
+    assert (ended.code, ended.stdout) == (0, "3701\n"), ended.stderr
+
+
 def test_device_code_that_no_file_defines_is_named(program):
     ended = program(
         "__device__ int scaled(int x);\n__global__ void k(int *v) { *v = scaled(*v); }\n"
