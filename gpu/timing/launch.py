@@ -77,6 +77,8 @@ class LaunchEstimate:
         Shared memory per block, static and dynamic.
     float32_operations, float64_operations : float
         Operations of all threads together, of which a multiply-add is two.
+    block_starts_us : float
+        The time in microseconds that starting all blocks takes at least.
     """
 
     time_us: float
@@ -95,6 +97,7 @@ class LaunchEstimate:
     shared_bytes: int = 0
     float32_operations: float = 0.0
     float64_operations: float = 0.0
+    block_starts_us: float = 0.0
 
     @property
     def limiting_resource(self) -> str:
@@ -245,6 +248,7 @@ class LaunchModel:
             len(path.blocks), total, breakdown,
             count_loads_in_flight(self._kernel, self._code, path.steps, sample.resident_blocks * shape.warps),
             self._machine.kernel.shared_bytes + shape.shared_bytes, counts["float32"], counts["float64"],
+            total * sample.memory.rates.block_start_cycles / min(total, gpu.multiprocessors) / gpu.clock_ghz / 1e3,
         )  # fmt: skip
 
     def _compute_launch_cycles(self, sample: LaunchSample) -> float:

@@ -55,6 +55,7 @@ _LIMIT_NAMES = {
     "atomics": "atomic operations on one address",
     "launch": "launch overhead: there is too little work",
     "latency": "latency: too few operations are in flight",
+    "block starts": "starts of blocks: the blocks have too few threads",
 }
 
 _OCCUPANCY_LIMITS = {
@@ -185,6 +186,10 @@ def ask_occupancy(lesson: Lesson, recorded_scene: RecordedScene, question: Quest
 
 
 def _name_limit(run: ModeledRun) -> str:
+    starts_us = sum(launch.estimate.block_starts_us for launch in run.launches if launch.estimate is not None)
+    # The timing model counts all time in which no unit is busy as latency.
+    if run.bound_by == "latency" and starts_us >= run.breakdown["latency"]:
+        return _LIMIT_NAMES["block starts"]
     return _LIMIT_NAMES.get(run.bound_by, run.bound_by)
 
 

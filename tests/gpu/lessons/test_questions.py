@@ -167,6 +167,13 @@ def test_which_is_faster_is_the_models_word() -> None:
     assert len({ask_question(lesson, step, seed)[1].prompt for seed in (0, 1)}) == 2  # of another GPU or size
 
 
+def test_small_blocks_are_limited_by_their_starts() -> None:
+    lesson = read_lesson(LIBRARY / "26-host-launches")
+    step = next(step for step in lesson.steps if step.question is not None and step.question.kind == "faster")
+    explanation = ask_question(lesson, step, 0)[1].explanation
+    assert explanation.endswith("small-blocks is limited by starts of blocks: the blocks have too few threads.")
+
+
 def test_each_retry_has_another_choice_until_all_were_had() -> None:
     steps = read_lesson(LIBRARY / "09-scan").steps
     scene = next(step.scene for step in steps if step.title == "Inclusive or exclusive?")
