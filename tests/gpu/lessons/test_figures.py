@@ -34,10 +34,11 @@ def test_the_bytes_in_flight_are_rate_times_latency_of_the_h200():
 def test_the_arrays_do_not_fit_into_the_l2_of_the_gpus_that_dram_limits():
     steps = {step.title: step for step in read_lesson(ASSETS / "lessons" / "14-occupancy").steps}
     question = steps["With many warps"].question
-    caches = [find_gpu(name).last_cache_bytes / 2**20 for name in question.options["gpu"]]
-    arrays = 4 * question.options["n"][0] / 2**20
+    caches = [find_gpu(name).last_cache_bytes / 1e6 for name in question.options["gpu"]]
+    arrays = 4 * question.options["n"][0] / 1e6
     assert question.hints[-1] == (
-        f"The arrays have {arrays:g} MB each. The L2 caches of these GPUs have {min(caches):g} to {max(caches):g} MB."
+        f"The arrays have {arrays:.1f} MB each. "
+        f"The L2 caches of these GPUs have {min(caches):.1f} to {max(caches):.1f} MB."
     )
 
 
