@@ -25,7 +25,7 @@ from gpu.lessons.program_grading import grade_program
 from gpu.lessons.questions.run_questions import DEFAULT_GPU, model_stage
 from gpu.lessons.scenes import MAX_LOOP_ITERATIONS, create_chooser, record_stage
 from gpu.lessons.stage import Stage, find_wrong_elements
-from gpu.lessons.stage_arrays import FRACTIONS_KIND
+from gpu.lessons.stage_arrays import FRACTIONS_KIND, NEAR_KIND
 from gpu.lessons.task_texts import reference_solution
 from gpu.messages.judgments import RANDOM_KIND, CounterLimit, GradingCase, Judgment, WrongElement
 from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict, describe_mistakes, format_lines
@@ -42,8 +42,6 @@ from gpu.timing.estimate.compiler import CapabilityError
 _THOROUGH_SIZE = 65
 """Largest size for which every kind of input is tried; each larger size has `_EFFECTIVE_KINDS` and a few others."""
 _EFFECTIVE_KINDS = ("random", "only the last", "highest", "large")
-_HIDDEN_SIZES = (4097, 4999)
-"""Range of the hidden size: arrays of 1024, 2048 or 4096 elements in a submission are too small for it."""
 _TRIAL_COUNT = 4
 """Values of `trial` in the lesson's expressions, from 0."""
 _TIME_LIMIT_S = 20.0
@@ -143,15 +141,16 @@ def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]
     trials = _TRIAL_COUNT if stage.has_trials else 1
     scheduled = [*_generate_scheduled_cases(task, stage, hidden)]
     large_sizes = [n for n in task.sizes if n > _THOROUGH_SIZE]
-    others = [kind for kind in task.kinds if kind not in _EFFECTIVE_KINDS]
+    kinds = [kind for kind in task.kinds if kind != NEAR_KIND or stage.find_parameters(task.sizes[0])]
+    others = [kind for kind in kinds if kind not in _EFFECTIVE_KINDS]
     # A thread has several elements only if the array is large: each of the other kinds occurs at one of these sizes.
     large = {n: {*_EFFECTIVE_KINDS, *others[number :: len(large_sizes)]} for number, n in enumerate(large_sizes)}
     for size_number, n in enumerate(task.sizes):
         if scheduled and n > max(case.n for case in scheduled):
             yield from scheduled
             scheduled.clear()
-        for kind_number, kind in enumerate(task.kinds):
-            if kind not in large.get(n, task.kinds):
+        for kind_number, kind in enumerate(kinds):
+            if kind not in large.get(n, kinds):
                 continue
             if kind == RANDOM_KIND:
                 yield GradingCase(n, kind, hidden)
@@ -161,8 +160,7 @@ def generate_cases(task: Task, stage: Stage, seed: int) -> Iterator[GradingCase]
             else:
                 yield GradingCase(n, kind, hidden, trial=(size_number + kind_number) % trials)
     yield from scheduled
-    if task.has_hidden_size:
-        n = int(np.random.default_rng(hidden).integers(*_HIDDEN_SIZES, endpoint=True))
+    for n in task.select_hidden_sizes(hidden):
         yield GradingCase(n, RANDOM_KIND, hidden)
         yield GradingCase(n, RANDOM_KIND, hidden + 1, trial=3 % trials)
 

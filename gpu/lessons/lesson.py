@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gpu.base.errors import InputError
 from gpu.lessons.stage import Stage
 
@@ -136,8 +138,8 @@ class Task:
         File with the initial text of a "rewrite".
     sizes : tuple of int
         Input sizes, ascending.
-    has_hidden_size : bool
-        Whether the seed selects another size above 4096.
+    hidden_sizes : tuple of int
+        The least and the greatest of the sizes from which the seed selects another one; empty if there is none.
     kinds : tuple of str
         How inputs are generated.
     limits : mapping of str to (str or float)
@@ -161,7 +163,7 @@ class Task:
     stage: str
     start: str = ""
     sizes: tuple[int, ...] = ()
-    has_hidden_size: bool = False
+    hidden_sizes: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
     limits: Mapping[str, str | float] = field(default_factory=dict)
     requirements: Mapping[str, str | float] = field(default_factory=dict)
@@ -170,6 +172,13 @@ class Task:
     mistakes: tuple[PlannedMistake, ...] = ()
     hints: tuple[str, ...] = ()
     line: int = 0
+
+    def select_hidden_sizes(self, seed: int) -> tuple[int, ...]:
+        """Return the size that a seed selects from the hidden ones; empty if there is none."""
+        if not self.hidden_sizes:
+            return ()
+        least, greatest = self.hidden_sizes
+        return (int(np.random.default_rng(seed).integers(least, greatest, endpoint=True)),)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ LIBRARY = ASSETS / "lessons"
 TASK_KINDS = ("gap", "repair", "order", "rewrite")
 DEFAULT_SIZES = (1, 2, 5, 31, 32, 33, 64, 100, 255, 256, 257, 1000, 1024, 2050)
 """Default sizes of a task."""
+DEFAULT_HIDDEN_SIZES = (4097, 4999)
+"""Default range of a task's hidden size: arrays of 1024, 2048 or 4096 elements are too small for it."""
 DEFAULT_SCHEDULE_COUNT = 4
 LIMIT_COUNTERS = (
     "requests", "sectors", "sectors_per_request", "shared_requests", "wavefronts", "conflicts", "warp_statements",
@@ -396,7 +398,7 @@ class _LessonReader:
         return Question(ask, prompt, tuple(_read_texts(block, values, "hints")), options, block.line)
 
     def _read_task(self, block: _TomlBlock, values: Mapping[str, Any]) -> Task:
-        keys = ("name", "kind", "prompt", "kernel", "start", "sizes", "kinds", "limits", "requires", "orders",
+        keys = ("name", "kind", "prompt", "kernel", "start", "sizes", "hidden", "kinds", "limits", "requires", "orders",
                 "modeled", "mistakes", "hints")  # fmt: skip
         _check_keys(block, values, keys, "a task")
         name = _read_typed(block, values, "name", str)
@@ -424,6 +426,11 @@ class _LessonReader:
                 raise block.error(
                     f"{input_kind!r} is not a kind of input; available: {', '.join(INPUT_KINDS)}.", "kinds"
                 )
+        hidden_sizes = _read_sizes(block, values, "hidden")
+        if hidden_sizes and (len(hidden_sizes) != 2 or hidden_sizes[0] > hidden_sizes[1]):
+            raise block.error("hidden must be the least and the greatest hidden size: [4097, 4999].", "hidden")
+        if not hidden_sizes and not values.get("sizes"):
+            hidden_sizes = DEFAULT_HIDDEN_SIZES
         mistakes = tuple(self._read_mistake(block, table) for table in _read_tables(block, values, "mistakes"))
         if kind == "repair" and not mistakes:
             raise block.error("A repair task needs mistakes: [[task.mistakes]]; the first is the one to repair.")
@@ -436,7 +443,7 @@ class _LessonReader:
             name, kind, _read_typed(block, values, "prompt", str), stage,
             start=_read_typed(block, values, "start", str) if "start" in values else "",
             sizes=tuple(sorted(_read_sizes(block, values, "sizes"))) or DEFAULT_SIZES,
-            has_hidden_size=not values.get("sizes"),
+            hidden_sizes=hidden_sizes,
             kinds=kinds,
             limits=limits,
             requirements=requirements,

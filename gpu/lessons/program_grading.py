@@ -20,6 +20,7 @@ from gpu.lessons.lesson import Task
 from gpu.lessons.program_probes import Results, check_failures, check_origin, check_streams
 from gpu.lessons.program_runner import STREAM_ORDERS, ProgramRun, ProgramRunner
 from gpu.lessons.stage import ProgramInterface, Stage, find_wrong_elements
+from gpu.lessons.stage_arrays import NEAR_KIND
 from gpu.messages.judgments import RANDOM_KIND, GradingCase, Judgment, WrongElement
 from gpu.messages.verdicts import Check, Verdict, collect_mistakes, decide_verdict
 from gpu.simulator.checkers.report import build_diagnostics
@@ -171,8 +172,10 @@ class _ProgramGrader:
             for streams in STREAM_ORDERS[1:]:
                 yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), streams)
         for number, kind in enumerate(self._task.kinds):
-            if kind != RANDOM_KIND:
+            if kind not in (RANDOM_KIND, NEAR_KIND):
                 yield _ProgramCase(GradingCase(small, kind, hidden, trial=number % 4))
+        for n in self._task.select_hidden_sizes(hidden):
+            yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden))
 
     def _format_input(self, before: Mapping[str, Array], case: GradingCase) -> str:
         """Return the text of standard input: the arguments in order, one per line."""
@@ -198,7 +201,7 @@ class _ProgramGrader:
         if run.is_timeout or run.signal in ("SIGXCPU", "SIGKILL"):
             raise _RejectedRunError("it does not end", "The program exceeds the time limit of a run.")
         if run.signal == "SIGXFSZ":
-            raise _RejectedRunError("it writes too much", "The program writes more than 1 MB.")
+            raise _RejectedRunError("it writes too much", "The program writes more than 8 MB.")
         if run.signal:
             raise _RejectedRunError("it crashes", f"The host code ends by {run.signal}.")
         if run.findings:

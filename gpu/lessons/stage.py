@@ -16,7 +16,7 @@ from gpu.engines.base import Buffer
 from gpu.engines.simulator import SimulatorEngine
 from gpu.kernel.arguments import dtype_of
 from gpu.lessons.expressions import MAX_ELEMENTS, Array, evaluate, evaluate_integer, evaluate_number
-from gpu.lessons.stage_arrays import LARGE_KINDS, MARGIN, StageArray, find_range, generate_array
+from gpu.lessons.stage_arrays import LARGE_KINDS, MARGIN, NEAR_KIND, StageArray, find_range, generate_array
 from gpu.messages.judgments import GradingCase, format_number
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
@@ -157,6 +157,7 @@ class Stage:
         self, case: GradingCase, types: Mapping[str, np.dtype[Any]], *, for_display: bool = False, spare: int = 0
     ) -> dict[str, Array]:
         names = self.evaluate_names(case.n, case.trial)
+        parameters = self.find_parameters(case.n, case.trial) if case.kind == NEAR_KIND else ()
         values: dict[str, Array] = {}
         for name, array in self.arrays.items():
             if array.use == "out" and not array.fill:
@@ -169,10 +170,18 @@ class Stage:
                 continue
             low, high = find_range(name, array, types[name], scope, case.kind, for_display=for_display, spare=spare)
             generator = np.random.default_rng([zlib.crc32(name.encode()), case.seed, size])
-            values[name] = generate_array(generator, size, low, high, case.kind, array, types[name])
+            values[name] = generate_array(generator, size, low, high, case.kind, array, types[name], parameters)
         for name, text in self.constants.items():
             values[name] = np.atleast_1d(np.asarray(evaluate(text, {**names, **values}))).astype(types[name])
         return values
+
+    def find_parameters(self, n: int, trial: int = 0) -> tuple[float, ...]:
+        """Return the numbers that launches pass to kernels and that depend neither on n nor on an array."""
+        texts = {text for launch in self.launches for text in launch.arguments if text not in self.arrays}
+        scopes = [self.evaluate_names(size, trial) for size in (n, n + 1)]
+        uses_array = {text for text in texts for name in self.arrays if re.search(rf"\b{re.escape(name)}\b", str(text))}
+        numbers = {tuple(evaluate_number(text, names) for names in scopes) for text in texts - uses_array}
+        return tuple(sorted(first for first, second in numbers if first == second))
 
     def _fits(self, values: Mapping[str, Array], case: GradingCase, types: Mapping[str, np.dtype[Any]]) -> bool:
         """Return whether integer results, and sums of their terms' magnitudes, fit in their types."""

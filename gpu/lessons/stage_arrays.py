@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,14 +14,16 @@ from gpu.declaration.value_changes import make_equal, make_negative, sort_ascend
 from gpu.lessons.expressions import Array, evaluate_number
 from gpu.messages.judgments import RANDOM_KIND
 
-FRACTIONS_KIND = "fractions"
+FRACTIONS_KIND, NEAR_KIND = "fractions", "near"
 INPUT_KINDS = (RANDOM_KIND, "equal", "lowest", "highest", "only the last", "only the first", "falling", "rising",
-               "negative", "alternating", FRACTIONS_KIND, "precise", "tiny", "large", "close")  # fmt: skip
+               "negative", "alternating", FRACTIONS_KIND, "precise", "tiny", "large", "close", NEAR_KIND)  # fmt: skip
 """Kinds of generated inputs: random, and special cases that reveal common mistakes.
 
 "fractions", "precise" and "tiny" differ from random only for floats, "large" and "close" only for arrays without a
 declared range. "large" integers include the lowest and the highest. "close" are the largest integers, which differ by
 less than a float's rounding.
+"near" differs from random only for floats if a launch has parameters that do not depend on n, such as bounds: half of
+the values are close to one of them.
 "precise" has random bits in the whole mantissa; its values have one sign, so that sums do not cancel.
 """
 
@@ -34,6 +36,8 @@ MARGIN = 24
 
 _CLOSE = 200
 """Difference of the largest and the smallest integer of the kind "close"."""
+_NEAR_BITS = (3.0, 13.0)
+"""Range of the distances of values of the kind "near" from a parameter, as negative powers of two of its magnitude."""
 LARGE_KINDS = ("large", "close")
 
 PERMUTATION, OFFSETS = "permutation", "offsets"
@@ -136,8 +140,9 @@ def generate_array(
     kind: str,
     array: StageArray,
     dtype: np.dtype[Any],
+    parameters: Sequence[float] = (),
 ) -> Array:
-    """Generate an array's values; see `INPUT_KINDS`.
+    """Generate an array's values; see `INPUT_KINDS`. Those of the kind "near" are close to the parameters.
 
     Raises
     ------
@@ -176,6 +181,10 @@ def generate_array(
             values += _FRACTION * generator.integers(1, round(1 / _FRACTION), size)
         case "precise" if dtype.kind == "f":
             values = max(high, low, key=abs) * generator.uniform(0.5, 1.0, size)
+        case "near" if dtype.kind == "f" and parameters:
+            centers = generator.choice(parameters, size)
+            distances = 2.0 ** -generator.uniform(*_NEAR_BITS, size) * generator.choice((-1.0, 1.0), size)
+            values = np.where(generator.random(size) < 0.5, centers + distances * np.abs(centers).clip(1.0), values)
         case "large" | "close" if dtype.kind in "iu" and array.is_free and size > 1:
             # Random integers hardly ever include the lowest and the highest, which overflow in a difference.
             values[generator.choice(size, 2, replace=False)] = low, high

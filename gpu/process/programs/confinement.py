@@ -13,7 +13,7 @@ from gpu.process.privileges import drop_privileges
 
 CPU_LIMIT_S = 5
 """Limit of a run's CPU time."""
-MAX_OUTPUT_BYTES = 1 << 20
+MAX_OUTPUT_BYTES = 1 << 23
 """Most bytes in each of a run's output files."""
 _MEMORY_BYTES = 1 << 30
 

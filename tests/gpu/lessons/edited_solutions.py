@@ -18,7 +18,7 @@ def grade(name: str, change: str | Edits, *, size: int = 0) -> Judgment:
     task = lesson.task(name.split("/")[1])
     text = reference_solution(lesson, task)
     if size:
-        task = replace(task, sizes=(size,))
+        task = replace(task, sizes=(size,), hidden_sizes=())
     if isinstance(change, str):
         return grade_submission(lesson, task, MARKED_LINES.sub(lambda found: f"{change}\n", text), seed=7)
     for before, after in change:

@@ -20,6 +20,7 @@ def test_a_lesson_is_read(tmp_path: Path) -> None:
     assert lesson.steps[0].text == "Words."
     assert lesson.questions[0].hints == ("Count.",)
     assert lesson.task("add").sizes == (1, 7, 8, 9, 33)
+    assert lesson.task("add").select_hidden_sizes(3) == ()
     assert lesson.steps[1].scene == lesson.steps[0].scene  # what is shown goes on being shown
 
 
@@ -53,6 +54,7 @@ def test_a_lesson_is_read(tmp_path: Path) -> None:
         (TASK + "modeled = { n = 8, gpu = [] }\n", 28, "gpu is missing, or not a string"),
         (TASK + "modeled = { n = 8, times = nan }\n", 28, "times must be a non-negative number, not nan"),
         (TASK.replace("33]", "1000000000]"), 27, "sizes must be an integer from 1 to 4194304"),
+        (TASK + "hidden = [9, 5]\n", 28, "hidden must be the least and the greatest"),
         ("[show]\nkernel = []\n", 23, "The lesson's head has no kernel []"),
         ("[show]\npattern = []\n", 23, "There is no pattern []"),
         ('[show]\nkernel = "add"\nn = 8\nat = { line = [] }\n', 25, "line is missing, or not an integer"),

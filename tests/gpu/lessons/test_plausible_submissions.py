@@ -39,6 +39,8 @@ PARAMETERS = [
     ("01-threads-and-indices/add", "i < n)", "i < min(n, 1024))"),
     ("01-threads-and-indices/grid-stride", "gridDim.x", "2"),
     ("02-divergence/clamp", "value < low) value = low", "value < -10.0f) value = -10.0f"),
+    ("02-divergence/clamp", "value > high) value", "value > high * 1.001f) value"),
+    ("02-divergence/clamp", "value < low) value", "value < low - 0.01f) value"),
     (
         "02-divergence/clamp",
         "    if (value < low)",
@@ -62,6 +64,9 @@ PARAMETERS = [
 CAPACITIES = [
     ("01-threads-and-indices/add", "i < n)", "i < min(n, 4096))"),
     ("13-histogram/runs", "i < first + each", "i < first + min(each, 512)"),
+    ("18-n-body/pull", "j < n", "j < min(n, 1000)"),
+    ("06-transpose/scatter", "b[column * rows + row]", "b[(unsigned short)(column * rows + row)]"),
+    ("20-stencil/cube", "inner && inside", "inner && inside && x < 16"),
 ]
 LIMITED = [
     (

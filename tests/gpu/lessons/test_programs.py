@@ -71,6 +71,7 @@ WRONG: list[tuple[str, str | Edits, str]] = [
     (ERRORS, ((CHECKED, "if (threads > 1024) return 0;"),), "exit code"),
     (ERRORS, ((CHECKED, "if (n > 1 && failed(cudaGetLastError())) return 1;"),), "exit code"),
     (COPIES, (("(n + 127) / 128, 128", "1, n"),), "no kernel runs"),
+    (COPIES, (("(n + 127) / 128, 128", "256, (n + 255) / 256"),), "no kernel runs"),
     (
         PIPELINE,
         (("(device_x + first, device_y", "(device_x, device_y"), ("Async(device_x + first", "Async(device_x")),
