@@ -18,7 +18,7 @@ from gpu.base.errors import CompileError, Diagnostic
 from gpu.lessons.expressions import Array, evaluate_integer, evaluate_number
 from gpu.lessons.lesson import Task
 from gpu.lessons.program_probes import Results, check_failures, check_origin, check_streams
-from gpu.lessons.program_runner import STREAM_ORDERS, ProgramRun, ProgramRunner
+from gpu.lessons.program_runner import COMPARED, STREAM_ORDERS, ProgramRun, ProgramRunner
 from gpu.lessons.stage import ProgramInterface, Stage, find_wrong_elements
 from gpu.lessons.stage_arrays import NEAR_KIND
 from gpu.messages.judgments import RANDOM_KIND, GradingCase, Judgment, WrongElement
@@ -174,6 +174,8 @@ class _ProgramGrader:
         for number, kind in enumerate(self._task.kinds):
             if kind not in (RANDOM_KIND, NEAR_KIND):
                 yield _ProgramCase(GradingCase(small, kind, hidden, trial=number % 4))
+        for n in dict.fromkeys((small, sizes[-1])):
+            yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), COMPARED)
         for n in self._task.select_hidden_sizes(hidden):
             yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden))
 

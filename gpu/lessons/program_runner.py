@@ -28,6 +28,8 @@ from gpu.base.schedules import ROUND_ROBIN
 STREAM_ORDERS = ("immediate", "late", "late-reversed", "late-interleaved", "late-first", "late-others")
 """When operations of streams run: when they are issued, or when the program waits for them, in three orders of streams;
 or those of the first stream when the program waits, and the others when they are issued; or the reverse."""
+COMPARED = "compared"
+"""Operations run when they are issued, and those that no stream or event orders are compared: races are findings."""
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "CXX", "PYTHONPATH", "VIRTUAL_ENV")
 """Environment variables of this process that a stranger's program may see."""
 
@@ -133,7 +135,7 @@ class ProgramRunner:
         text : str
             Its standard input.
         streams : str
-            One of `STREAM_ORDERS`.
+            One of `STREAM_ORDERS`, or `COMPARED`.
         schedule : str
             One of `gpu.base.schedules.NAMES`, for the warps and lanes of each launch.
         **probes : Any

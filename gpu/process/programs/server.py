@@ -126,7 +126,8 @@ class _Program:
         Parameters
         ----------
         case : mapping
-            "input", the text of its standard input; "streams", "immediate" or an order of `DelayedStreams`; "schedule".
+            "input", the text of its standard input; "streams", "immediate", "compared" (immediate, with a search for
+            races between operations) or an order of `DelayedStreams`; "schedule".
             Optional: "results", numbers to find in device memory after each launch; "launches_withheld", whether no
             launch runs, and the numbers are sought before each; "withheld_stream" of `DelayedStreams`; "failing", a
             kind of operation ("allocation", "copy", "launch" or "kernel") and the number of the one that fails, from 1.
@@ -156,13 +157,17 @@ class _Program:
             code, is_timeout = _wait_for(child)
             lines = _read(journal).splitlines()
             launches = [json.loads(line) for line in lines if line.endswith("}")]
+            entries = [each for each in launches if "kernel" in each]
+            for each in launches:
+                if "changed" in each:
+                    entries[each["changed"]]["findings"] = each["findings"]
             allocations, used_streams, launching_streams, default_launches, has_failed = REPORT.unpack_from(shared, 0)
             return {
                 "code": code,
                 "timeout": is_timeout,
                 "output": _read(written),
                 "errors": _read(errors),
-                "launches": [each for each in launches if "kernel" in each],
+                "launches": entries,
                 **{
                     kind: next((each[kind] for each in launches if kind in each), "")
                     for kind in ("unsupported", "internal")
@@ -203,6 +208,11 @@ class _Program:
                     findings = [asdict(finding) for finding in entry.findings]
                     launch = {"kernel": entry.kernel, "threads": math.prod(entry.block), "findings": findings}
                     _write_line(channel, launch)
+                for number in sorted(journal.changed_entries):
+                    if number < sent:  # a later copy races with this launch
+                        findings = [asdict(finding) for finding in journal.entries[number].findings]
+                        _write_line(channel, {"changed": number, "findings": findings})
+                journal.changed_entries.clear()
                 sent = len(journal.entries)
                 if runtime.found.any():
                     _write_line(channel, {"found": np.flatnonzero(runtime.found).tolist()})

@@ -16,8 +16,10 @@ from gpu.hosts.program import errors
 from gpu.hosts.program.delayed_streams import DelayedStreams
 from gpu.hosts.program.errors import RefusedRoutineError
 from gpu.hosts.program.graphs import LEGACY_STREAMS
+from gpu.hosts.program.overlaps import OverlapChecker
 from gpu.hosts.program.program_units import ProgramUnit
 from gpu.hosts.program.runtime import Runtime
+from gpu.hosts.program.stream_order import OrderedStreams
 
 REPORT = struct.Struct("<qqqqq")
 """Report in shared memory: allocations of device memory, streams with operations, other streams than the legacy default
@@ -65,11 +67,14 @@ class WatchedRuntime(Runtime):
     ) -> None:
         order = case["streams"]
         self._on_internal_error = on_internal_error
-        super().__init__(
-            units,
-            self._finish_launch,
-            None if order == "immediate" else DelayedStreams(order, withheld=case.get("withheld_stream", 0)),
-        )
+        streams: DelayedStreams | None = None
+        overlaps: OverlapChecker | None = None
+        if order == "compared":
+            streams = ordered = OrderedStreams()
+            journal.watcher = overlaps = OverlapChecker(ordered, journal)
+        elif order != "immediate":
+            streams = DelayedStreams(order, withheld=case.get("withheld_stream", 0))
+        super().__init__(units, self._finish_launch, streams, overlaps)
         self._shared, self._send_launches = shared, on_launch
         self._failing, self._failing_number = case.get("failing", ("", 0))
         self._are_launches_withheld = case.get("launches_withheld", False)

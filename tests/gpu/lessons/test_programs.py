@@ -72,6 +72,8 @@ WRONG: list[tuple[str, str | Edits, str]] = [
     (ERRORS, ((CHECKED, "if (n > 1 && failed(cudaGetLastError())) return 1;"),), "exit code"),
     (COPIES, (("(n + 127) / 128, 128", "1, n"),), "no kernel runs"),
     (COPIES, (("(n + 127) / 128, 128", "256, (n + 255) / 256"),), "no kernel runs"),
+    # Each copy reads results that the other stream computes at that time; every order of whole operations is right.
+    (PIPELINE, (("y + first, device_y + first, count * sizeof(float)", "y, device_y, bytes"),), "race"),
     (
         PIPELINE,
         (("(device_x + first, device_y", "(device_x, device_y"), ("Async(device_x + first", "Async(device_x")),
