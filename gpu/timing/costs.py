@@ -68,6 +68,8 @@ _SEQUENCES: dict[tuple[str, str], tuple[float, float, float]] = {
     ("rem", "s64"): (80, 2, 250),
     ("rem", "u64"): (75, 2, 240),
 }
+_DOUBLE_INSTRUCTIONS = {"div": 8, "rcp": 5, "sqrt": 8}
+"""Instructions on the float64 pipe of the sequences for float64."""
 # Tile products by element type: multiply-adds per machine instruction, and the time per multiply-add relative to 16-bit
 # floats.
 _PRODUCTS = {
@@ -285,6 +287,9 @@ class CostTable:
 
     def _sequence_cost(self, opcode: str, type: str) -> OperationCost:
         slots, special, latency = _SEQUENCES[opcode, type]
+        if type == "f64":
+            busy = _DOUBLE_INSTRUCTIONS[opcode] * self._double
+            return OperationCost(COMPUTE, DOUBLE, slots, busy, max(latency, busy))
         return OperationCost(COMPUTE, SPECIAL, slots, special * self._special, latency)
 
     def _integer_cost(self, instruction: PtxInstruction) -> OperationCost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.timing.costs import CostTable, schedule_block
+from gpu.timing.costs import DOUBLE, CostTable, schedule_block
 from gpu.timing.gpus import find_gpu
 from gpu.timing.ptx.program import parse_ptx
 
@@ -31,3 +31,16 @@ def test_an_integer_division_costs_what_its_machine_code_does(opcode, slots) -> 
     cost = CostTable(kernel.find_kernel("k"), gpu).find_cost(kernel.find_kernel("k").blocks[0].instructions[0])
     assert cost.slots == slots
     assert cost.busy == 3 * 32 * gpu.schedulers / gpu.special_lanes
+
+
+@pytest.mark.parametrize(("operation", "instructions"), [("div.rn.f64", 8), ("rcp.rn.f64", 5), ("sqrt.rn.f64", 8)])
+@pytest.mark.parametrize("name", ["h200", "rtx-3080"])
+def test_a_float64_division_occupies_the_float64_pipe(operation, instructions, name) -> None:
+    """As ptxas compiles it for capabilities 8.6 and 9.0. An RTX 3080 has two float64 lanes per multiprocessor."""
+    operands = "%fd1, %fd2, %fd3" if operation.startswith("div") else "%fd1, %fd2"
+    text = f".version 9.0\n.target sm_86\n.visible .entry k()\n{{\n{operation} {operands};\nret;\n}}\n"
+    kernel, gpu = parse_ptx(text).find_kernel("k"), find_gpu(name)
+    cost = CostTable(kernel, gpu).find_cost(kernel.blocks[0].instructions[0])
+    assert cost.pipe == DOUBLE
+    assert cost.busy == instructions * 32 * gpu.schedulers / gpu.double_lanes
+    assert cost.latency >= cost.busy
