@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 
 from gpu.base.errors import InputError
-from gpu.engines.base import Engine
+from gpu.engines.base import Engine, kernel_text
+from gpu.engines.checking_engine import CheckingEngine
 from gpu.engines.null import NullEngine
 from gpu.patterns import find_pattern
+from gpu.patterns.matmul import fp16
 from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.verification import compare_results
 from gpu.run.work_count import count_pattern
@@ -208,6 +211,34 @@ def test_blocks_have_tiles_that_keep_a_device_busy(
     assert len(seen["launches"]) == 1 + (k % 8 > 0) + (n % 8 > 0)
     assert seen["launches"][-1][0] == grid
     assert seen["launches"][-1][1] <= max(opt_in, 48 * 1024)
+
+
+@pytest.mark.parametrize(
+    ("removed", "kinds"),
+    [
+        pytest.param("", set(), marks=pytest.mark.sweep),
+        ("    cluster.sync();\n", {"race", "use-after-scope"}),
+        pytest.param("    cluster.barrier_arrive();\n", {"use-after-scope"}, marks=pytest.mark.sweep),
+        pytest.param("    cluster.barrier_wait();\n", {"use-after-scope"}, marks=pytest.mark.sweep),
+        pytest.param('asm volatile("bar.sync 1,', {"race"}, marks=pytest.mark.sweep),
+    ],
+)
+def test_blocks_that_share_k_wait_for_each_other(
+    removed: str, kinds: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checks of a run have a smaller k, which no blocks share; each block of this cluster has one step."""
+    monkeypatch.setattr(fp16, "_MIN_SPLIT_DEPTH", 512)
+    text = kernel_text(fp16.FILE, {})
+    assert text.count(removed) == 1 or not removed
+    edited = text.replace(removed, 'asm volatile("// ' if removed.startswith("asm") else "") if removed else text
+    inputs = random_matrices(16, 20, 512)
+    with closing(CheckingEngine()) as engine:
+        engine.device = replace(engine.device, multiprocessors=16)
+        workload = Workload(
+            PATTERN, PATTERN.variant("warpgroups"), inputs, {"dtype": "float16"}, sources={fp16.FILE: edited}
+        )
+        run_pattern(engine, workload, lambda progress: None)
+        assert {finding.kind for finding in engine.findings} == kinds
 
 
 @pytest.mark.parametrize(
