@@ -18,8 +18,9 @@ SAMPLE = [
     ("matmul", "peak", "matmul_peak", "__syncthreads();", 2, {"n": 16}),
     ("scan", "look-back", "look_back", "volatile", 1, {"n": 3000}),
     ("sort", "peak", "sort_in_cluster", "cluster.sync();", 2, {"n": 5000}),
-    ("sort", "peak", "sort_in_block", "__syncthreads();", 5, {"n": 5000}),
-    ("sort", "peak", "sort_peak_pass", "__syncthreads();", 1, {"n": 17_000}),  # a cluster sorts up to 16,384 keys
+    pytest.param("sort", "peak", "sort_in_block", "__syncthreads();", 5, {"n": 5000}, marks=pytest.mark.sweep),
+    # A cluster sorts up to 16,384 keys.
+    pytest.param("sort", "peak", "sort_peak_pass", "__syncthreads();", 1, {"n": 17_000}, marks=pytest.mark.sweep),
     ("softmax", "shared", "softmax_shared", "__syncthreads();", 5, {"rows": 2, "n": 64}),
     ("reduction", "last-block", "finish", "__threadfence();", 1, {"n": 1000}),
 ]
