@@ -32,7 +32,6 @@ from tests.gpu.distributed.conftest import PLAIN
 from tests.gpu.distributed.lockstep_engines import LOSE, REFUSE
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("ended", ["SIGKILL", "SIGSTOP"])
 def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ended):
     pattern = find_pattern("scan")
@@ -45,9 +44,9 @@ def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ende
         if progress.fraction and not killed:  # its chunks' scans lie in its memory, and somebody still wants them
             first = cluster.workers[0].address
             os.kill(victim[first], getattr(signal, ended))
-            killed.append((first, time.monotonic()))
+            killed.append(first)
         if "was lost" in progress.message:
-            told.append((progress.message, time.monotonic()))
+            told.append(progress.message)
 
     outcome, done = run_distributed(
         cluster, Workload(pattern, pattern.variant("three-kernels"), inputs, params), report, chunks=(16,)
@@ -55,10 +54,9 @@ def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ende
     assert killed
     assert outcome.report.verified
     assert np.array_equal(outcome.outputs["result"], np.cumsum(inputs["values"], dtype=np.int32))
-    address, at = killed[0]
+    (address,) = killed
     assert [lost.address for lost in done.lost_workers] == [address]
-    assert address in told[0][0]
-    assert told[0][1] - at < 10
+    assert address in told[0]
     assert not psutil.pid_exists(victim[address])
 
 
@@ -118,7 +116,16 @@ def test_nobody_at_an_address_is_one_sentence():
         pass
 
 
-@pytest.mark.alone
+@contextlib.contextmanager
+def _patient_dask() -> Iterator[None]:
+    """Let Dask wait longer than a test may take: only a limit of Lockstep's own ends a connection in time."""
+    load_dask()
+    import dask
+
+    with dask.config.set({"distributed.comm.timeouts.connect": "1h"}):
+        yield
+
+
 @pytest.mark.parametrize(
     ("says", "detail"),
     [
@@ -130,7 +137,6 @@ def test_nobody_at_an_address_is_one_sentence():
 )
 def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says, detail):
     monkeypatch.setattr(cluster_module, "IDENTIFICATION_TIMEOUT_S", 1.0)
-    begun = time.monotonic()
     with socket.create_server(("127.0.0.1", 0)) as server:
         called = []
 
@@ -144,6 +150,7 @@ def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says, detail):
         thread.start()
         port = server.getsockname()[1]
         with (
+            _patient_dask(),
             pytest.raises(
                 EngineUnavailableError, match=f"No Dask scheduler answers at tcp://127.0.0.1:{port}"
             ) as caught,
@@ -156,7 +163,6 @@ def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says, detail):
     assert called
     for each in called:
         each.close()
-    assert time.monotonic() - begun < 10
 
 
 @pytest.fixture
@@ -232,7 +238,6 @@ def _make_certificate(folder: Path, name: str, *authority: str) -> Path:
 
 
 @needs.openssl
-@pytest.mark.alone
 def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
     ca = _make_certificate(tmp_path, "authority")
     signed = ("-CA", str(ca), "-CAkey", str(tmp_path / "authority.key"))
@@ -260,14 +265,13 @@ def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
             ),
             (ClusterSettings(scheduler=address, tls=Tls(str(stranger), mine.cert, mine.key)), "does not trust"),
         ):
-            begun = time.monotonic()
             with (
+                _patient_dask(),
                 pytest.raises(EngineUnavailableError, match="No Dask scheduler answers") as refused,
                 open_cluster(asked),
             ):
                 pass
             assert said in refused.value.advice
-            assert time.monotonic() - begun < 30
 
 
 def test_a_worker_with_several_threads_is_refused():
