@@ -21,8 +21,20 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
     return tuple(each.name for each in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
+_PLAIN = re.compile(
+    r"((str|int|bool|Type|Scalar|Pointer|SourcePosition|Function|Scope|AsyncKind|None)( \| )?)+|Literal.*"
+)
+"""Annotations of fields that hold no inner nodes."""
+
+
+def _inner_field_names(kind: type) -> tuple[str, ...]:
+    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
+    return tuple(each.name for each in fields if not _PLAIN.fullmatch(str(each.type)))
+
+
 # Cached, because looking them up for each node takes half of a traversal's time.
 _fields: Callable[[type], tuple[str, ...] | None] = cache(_field_names)
+_inner_fields: Callable[[type], tuple[str, ...]] = cache(_inner_field_names)
 _is_inner: Callable[[type], bool] = cache(lambda kind: not issubclass(kind, _LEAVES) and dataclasses.is_dataclass(kind))
 
 
@@ -92,7 +104,7 @@ def cache_query(query: Callable[[Any], Result]) -> Callable[[Any], Result]:
 def child_nodes(node: Any) -> list[Any]:
     """Return the IR nodes directly within a node."""
     nodes: list[Any] = []
-    for name in _fields(type(node)) or ():
+    for name in _inner_fields(type(node)):
         value = getattr(node, name)
         for inner in value if isinstance(value, tuple) else (value,):
             if isinstance(inner, tuple):

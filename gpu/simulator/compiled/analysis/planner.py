@@ -27,7 +27,6 @@ from gpu.simulator.compiled.analysis.plan import (
 from gpu.simulator.compiled.analysis.rematerialization import (
     Assignments,
     RematerializableVariables,
-    count_changes,
     find_constant,
 )
 from gpu.simulator.compiled.analysis.scalar_replacement import ScalarReplacement
@@ -192,7 +191,7 @@ class _Planner:
             or not rematerializable.is_rematerializable(declarations[0].value)
         ):
             return None
-        if count_changes(slot, nodes) != 1 or _uses(slot, nodes) != _uses(slot, walk(loop)):
+        if assignments.change_counts[slot] != 1 or assignments.use_counts[slot] != _uses(slot, walk(loop)):
             return None
         return declarations[0].value
 

@@ -8,6 +8,7 @@ step equally is such a value too: its start plus the block's progress.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Set
 from typing import Any
 
@@ -15,6 +16,7 @@ from gpu.simulator import ir
 from gpu.simulator.ir.walking import walk
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
+_CHANGES = (ir.Assign, ir.Update)
 _MAXIMUM_SIZE = 60
 _CHEAP = ("+", "-", "*", "&", "|", "^", "<<", ">>")
 
@@ -32,14 +34,6 @@ def find_changed_slots(nodes: list[Any]) -> frozenset[int]:
             case ir.Assign(_, ir.Local(_, slot, _)) | ir.Update(_, ir.Local(_, slot, _)):
                 changed.add(slot)
     return frozenset(changed)
-
-
-def count_changes(slot: int, nodes: list[Any]) -> int:
-    """Return the number of assignments to a variable after its declaration."""
-    return sum(
-        isinstance(node, ir.Assign | ir.Update) and isinstance(node.place, ir.Local) and node.place.slot == slot
-        for node in nodes
-    )
 
 
 def find_initial_values(nodes: list[Any]) -> dict[int, ir.Expression]:
@@ -86,6 +80,8 @@ class Assignments:
     nodes : list
     changed_slots : frozenset of int
         The variables that are assigned after their declaration.
+    change_counts, use_counts : Counter of int
+        The number of assignments to a variable after its declaration, and of its occurrences.
     initial_values : dict of int to expression
         The values of variables at their declaration.
     lasting_slots : dict of int to expression
@@ -97,11 +93,15 @@ class Assignments:
     def __init__(self, function: ir.Function, nodes: list[Any]) -> None:
         self.nodes = nodes
         self.changed_slots = find_changed_slots(nodes)
+        self.change_counts = Counter(
+            node.place.slot for node in nodes if isinstance(node, _CHANGES) and isinstance(node.place, ir.Local)
+        )
+        self.use_counts = Counter(node.slot for node in nodes if isinstance(node, ir.Local))
         self.initial_values = find_initial_values(nodes)
         self.lasting_slots = {
             slot: value for slot, value in self.initial_values.items() if slot not in self.changed_slots
         }
-        self.loop_counters = _find_loop_counters(nodes)
+        self.loop_counters = _find_loop_counters(nodes, self.change_counts)
 
 
 class RematerializableVariables:
@@ -175,7 +175,7 @@ class RematerializableVariables:
         return False
 
 
-def _find_loop_counters(nodes: list[Any]) -> dict[int, frozenset[int]]:
+def _find_loop_counters(nodes: list[Any], change_counts: Mapping[int, int]) -> dict[int, frozenset[int]]:
     """Return by variable the counters of the loops that contain its declaration, if only the loops change them.
 
     They are constant during the variable's lifetime, because a loop's step runs after the end of the iteration's scope.
@@ -184,7 +184,7 @@ def _find_loop_counters(nodes: list[Any]) -> dict[int, frozenset[int]]:
     for loop in nodes:
         match loop:
             case ir.Loop(step=ir.Update(_, ir.Local(_, slot, _)) | ir.Assign(_, ir.Local(_, slot, _))) if (
-                count_changes(slot, nodes) == 1
+                change_counts[slot] == 1
             ):
                 for node in walk(loop.body):
                     if isinstance(node, ir.Declare):
