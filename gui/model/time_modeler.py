@@ -90,6 +90,11 @@ class TimeModeler(QObject):
         """Whether the process has been started."""
         return self._jobs.started
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request runs or waits."""
+        return self._jobs.busy
+
     def find_cached_model(self, request: ModelRequest) -> ModeledTime | Failure | None:
         """Return the cached result of a request, or None."""
         return self._cache.get(_compute_key(request))

@@ -58,7 +58,8 @@ class Preparation(QObject):
         self._simulator_timer.stop()
 
     def _prepare_next_page(self) -> None:
-        if self._bench.jobs.busy or self._is_lecturing():
+        # Meanwhile the window shows modeled times as they come.
+        if self._bench.jobs.busy or self._bench.modeling.busy or self._is_lecturing():
             return
         pages = self._pages.pages_by_name
         missing = next((name for name in self._bench.patterns if name not in pages), None)

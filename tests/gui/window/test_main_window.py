@@ -33,6 +33,7 @@ from gpu.messages.events import EngineHalt, Failure
 from gpu.messages.files import LoadImage, SaveArray
 from gpu.messages.runs.recordings import StepPattern
 from gui.model.settings import SavedSettings
+from gui.model.time_modeler import TimeModeler
 from gui.painting.theme import FONT_SIZES, look
 from gui.window.ladder import _RUNG_ROLE
 from gui.window.main_window import MainWindow
@@ -936,12 +937,13 @@ def test_a_lesson_that_was_made_at_rest_studies_the_image_that_is_open(qtbot, wi
 
 
 @pytest.mark.parametrize("idle_delays_ms", [(1, 100)])
-def test_during_a_lecture_no_page_is_made(qtbot, window, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(window.lecturing, "view", window)
-        made = len(window.pages.pages_by_name)
-        qtbot.wait(300)
-        assert len(window.pages.pages_by_name) == made < len(window.bench.patterns)
+def test_during_a_lecture_or_while_times_are_modeled_no_page_is_made(qtbot, window, monkeypatch):
+    for owner, name in ((window.lecturing, "view"), (TimeModeler, "busy")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, window)
+            made = len(window.pages.pages_by_name)
+            qtbot.wait(150)
+            assert len(window.pages.pages_by_name) == made < len(window.bench.patterns), name
     qtbot.waitUntil(lambda: len(window.pages.pages_by_name) == len(window.bench.patterns))
 
 
