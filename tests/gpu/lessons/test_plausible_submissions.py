@@ -33,6 +33,8 @@ STORAGE = [
     ("18-n-body/pull", "float d", "int d"),
     ("20-stencil/cube", "__shared__ int", "__shared__ signed char"),
     ("21-sparse-product/entries", "entries[k] * x", "(short)entries[k] * x"),
+    ("07-warp-primitives/rank", "(members, x[i])", "(members, x[i] & 0xffffff)"),
+    ("07-warp-primitives/rank", "(members, x[i])", "(members, x[i] & 0x7fffffff)"),
 ]
 PARAMETERS = [
     ("01-threads-and-indices/add", "blockDim.x", "8"),
