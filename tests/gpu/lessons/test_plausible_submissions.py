@@ -60,6 +60,7 @@ PARAMETERS = [
     ("10-any-length/add-back", "sums[blockIdx.x - 1]", "sums[min(blockIdx.x, 40) - 1]"),
     ("15-convolution/halo", "* weights[dy * 3 + dx]", "* (int)weights[dy * 3 + dx]"),
     ("17-sort/radix", "bit < bits", "bit < 8"),
+    ("25-attention/scores", "c < d; ++c", "c < (d > 7 ? d / 4 * 4 : d); ++c"),
     ("23-vector-loads/range", "(n - aligned) / 4", "(first < 12 ? n - aligned : 0) / 4"),
     ("21-sparse-product/row", "k < offsets[row + 1]", "k < min(offsets[row + 1], offsets[row] + 4)"),
 ]
