@@ -379,7 +379,7 @@ def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = Fal
             raise KernelError(f"There is no variable {name!r} in {file.name}.")
         modeled.set_variable(name, to_variable_bytes(name, value, module.variables[name]))
     values = [value if isinstance(value, np.ndarray | np.generic) or value is None else None for value in bound.values]
-    return BoundLaunch(modeled, re.sub(r"\s", "", kernel), shape, values)
+    return BoundLaunch(modeled, re.sub(r"(?<!\w)\s+|\s+(?!\w)", "", kernel), shape, values)
 
 
 def _list_largest(breakdown: Mapping[str, float]) -> list[tuple[str, float]]:

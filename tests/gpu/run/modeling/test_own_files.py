@@ -54,3 +54,12 @@ def test_one_of_several_instantiations_of_a_template_is_modeled():
     run, plain = model(PLAIN + both), model(PLAIN)
     assert (run.source, run.note) == ("sass", "")
     assert abs(run.time_us / plain.time_us - 1) < 0.05
+
+
+def test_types_of_two_words_are_template_arguments():
+    text = (
+        HOST
+        + "template <class T, class I> __global__ void twice(T *x, I n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }"
+    )
+    run = model_kernel(Path("own.cu"), text, "twice< float ,unsigned int>", 1, 32, ["zeros:32", "32"], "h200")
+    assert run.launches[0].time_us > 0
