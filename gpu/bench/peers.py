@@ -46,7 +46,8 @@ def _time(
     If the GPU starts an action before the CPU has queued all of it, the repetition counts only if more leads do not
     help: an action that waits for the GPU itself always starts early.
     """
-    leads, runs = 1, []
+    leads = 1
+    runs: list[_QueuedRun] = []
     while len(runs) < WARM_UP + repetitions:
         run = queue(action, leads)
         if run.has_started and leads < MAX_LEADS:

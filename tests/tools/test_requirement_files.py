@@ -23,6 +23,7 @@ OWN = {"gpu", "gui", "tools", "tests", "main", "lockstep"}
 # CuPy is named by hand; Numba and torch are peers that `bench` measures where they are installed.
 PEERS = {"cupy", "cupyx", "numba", "torch"}
 HOSTS = {"ipython", "pytest"}  # they load our extension and our plugin
+OF_PYTEST = {"packaging"}  # only replacements of CuPy's test decorators import it
 NOT_IMPORTED = {"mako", "pytools", "platformdirs"}  # PyCUDA's Python files import these
 
 
@@ -56,7 +57,13 @@ def imported(*folders: str) -> set[str]:
 
 
 def test_what_runs_lockstep_needs_no_package_of_the_tests():
-    missing = imported("gpu", "gui", "package/lockstep") - required("-run", "-cuda", "-dask", "-bench") - PEERS - HOSTS
+    missing = (
+        imported("gpu", "gui", "package/lockstep")
+        - required("-run", "-cuda", "-dask", "-bench")
+        - PEERS
+        - HOSTS
+        - OF_PYTEST
+    )
     assert missing == set()
 
 
@@ -68,7 +75,7 @@ def test_the_tests_need_no_linter():
     text = (ROOT / "requirements.txt").read_text("utf-8")
     assert "-r requirements-run.txt\n" in text
     assert not required("", "-run") & required("-dev")
-    optional = required("-cuda", "-dask", "-bench", "-docs") | PEERS
+    optional = required("-cuda", "-dask", "-bench", "-docs") | PEERS | OF_PYTEST
     assert imported("gpu", "gui", "tests") - required("", "-run") - optional == set()
 
 

@@ -160,9 +160,10 @@ def find_device_runtime(nvcc: str) -> str | None:
     return None
 
 
-def load_driver() -> ctypes.CDLL:
-    """Return the driver's library; raise OSError without a driver."""
-    return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+def load_driver(*, keeps_lock: bool = False) -> ctypes.CDLL:
+    """Return the driver's library, whose calls release Python's lock or keep it; raise OSError without a driver."""
+    library = ctypes.PyDLL if keeps_lock else ctypes.CDLL
+    return library("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
 
 
 def _query_driver() -> tuple[int | None, tuple[int, int], tuple[Gpu, ...]]:

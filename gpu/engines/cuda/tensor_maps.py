@@ -137,7 +137,7 @@ def prepare_launch(
     """
     driver = load_driver()
     # A timed launch must not wait for Python's lock, which other threads take while a call of CDLL runs.
-    launches = ctypes.PyDLL(driver._name)
+    launches = load_driver(keeps_lock=True)
     memories = [(ctypes.c_uint8 * len(value)).from_buffer_copy(value) for value in values]
     addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, memories))
     if driver.cuFuncSetAttribute(function, _MAX_DYNAMIC_SHARED, shared_bytes):

@@ -314,7 +314,7 @@ def _with_requires(*requirements: str) -> Callable[[Any], Any]:
 def _installed(*requirements: str) -> bool:
     from importlib.metadata import PackageNotFoundError, version
 
-    from packaging.requirements import Requirement
+    from packaging.requirements import Requirement  # pytest depends on it
 
     for each in map(Requirement, requirements):
         try:

@@ -37,7 +37,7 @@ def test_the_driver_receives_extents_arguments_and_the_attribute(monkeypatch, ov
     driver = SimpleNamespace(
         cuFuncSetAttribute=lambda *rest: 0, cuLaunchKernel=launch, cuLaunchKernelEx=launch_with_attributes
     )
-    monkeypatch.setattr(tensor_maps, "load_driver", lambda: driver)
+    monkeypatch.setattr(tensor_maps, "load_driver", lambda **_: driver)
     extents = (3, 2, 1), (64, 1, 1)
     run = tensor_maps.prepare_launch(ctypes.c_void_p(1), *extents, [b"abcd", b"efgh"], 512, 9, overlapped=overlapped)
     status = run()
