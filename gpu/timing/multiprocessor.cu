@@ -99,8 +99,8 @@ extern "C" __global__ void multiprocessor(
     // outputs and work space: when registers are available, and the reason for a delay; fractions of sectors still to
     // be loaded from DRAM; when a block's words are free for an atomic operation that is a loop; ends of blocks; warps'
     // cycles by state; numbers of operations and spans; the spans
-    double *ready, unsigned char *late, double *owed, double *turns, double *ended, double *cycles_in, long long *counts, double *cut,
-    double *times, int *marks) {
+    double *ready, unsigned char *late, double *owed, double *turns, double *ended, double *cycles_in,
+    long long *counts, double *cut, double *times, int *marks) {
     double next[WARPS];  // when a warp can issue its next operation, apart from its scheduler
     double since[WARPS];  // the cycle up to which its cycles are accounted for
     long long at_step[WARPS];  // its position in the path

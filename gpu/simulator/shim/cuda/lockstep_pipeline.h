@@ -46,8 +46,9 @@ class pipeline {
 };
 __device__ inline pipeline<thread_scope_thread> make_pipeline() { return pipeline<thread_scope_thread>(); }
 template <typename Group, thread_scope Scope, unsigned char Stages>
-__device__ inline pipeline<Scope> lockstep_make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
-                                                         int producers, int consumers) {
+__device__ inline pipeline<Scope> lockstep_make_pipeline(const Group &group,
+                                                         pipeline_shared_state<Scope, Stages> *state, int producers,
+                                                         int consumers) {
     if (group.thread_rank() == 0) {
         for (unsigned int i = 0; i < Stages; ++i) init(&state->full[i], producers), init(&state->empty[i], consumers);
     }
