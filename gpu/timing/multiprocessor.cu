@@ -35,6 +35,11 @@
 #define WARPS_OF_ROUND numbers[9]
 #define OPERATIONS numbers[10]
 
+// Spaces of requests: global memory, shared memory, atomic operations in global memory, and atomic operations in shared
+// memory that are loops.
+#define IS_SHARED(o) (request_space[o] % 2 == 1)
+#define IS_SHARED_LOOP(o) (request_space[o] == 3)
+
 // rates: in cycles.
 #define LATENCY_FIRST rates[0]
 #define LATENCY_LAST rates[1]
@@ -261,7 +266,7 @@ extern "C" __global__ void multiprocessor(
         }
         if (kinds[o] == MEMORY) {
             double behind = load_store_free - now;
-            if (request_space[o] == 1 && shared_free[s] - now > behind) behind = shared_free[s] - now;
+            if (IS_SHARED(o) && shared_free[s] - now > behind) behind = shared_free[s] - now;
             if (store_free - now > 40 * QUEUE) {
                 next[w] = store_free - 40 * QUEUE;
                 ACCOUNT(w, next[w], ON_MEMORY, o);
@@ -295,7 +300,7 @@ extern "C" __global__ void multiprocessor(
         } else if (kinds[o] == MEMORY) {
             long long place = (visit_request[visit] + request_of[o]) * SAMPLED_WARPS + sampled[w];
             double own_passes = passes[place], last = from_last[place], rounds = 0;
-            if (request_space[o] == 1 && last > 0) {
+            if (IS_SHARED_LOOP(o)) {
                 // A loop of comparisons with an exchange: `from_last` is the number of the warp's lanes on one word, of
                 // which one succeeds in each round. Warps of a block that use the same words take turns; one that waits
                 // repeats its attempts, each of which loads and stores.
@@ -308,13 +313,13 @@ extern "C" __global__ void multiprocessor(
             double start = now > load_store_free ? now : load_store_free;
             load_store_free = start + own_passes;
             double done;
-            if (request_space[o] == 1) {
+            if (IS_SHARED(o)) {
                 // The warps of one scheduler get only a part of the wavefronts of shared memory.
                 double own_start = now > shared_free[s] ? now : shared_free[s];
                 shared_free[s] = own_start + own_passes * PER_OWN_PASS;
                 double last_pass = load_store_free > shared_free[s] ? load_store_free : shared_free[s];
                 done = last_pass - 1 + latencies[o];
-                if (rounds > 0) {
+                if (IS_SHARED_LOOP(o)) {
                     double begin = pipe_free[s * PIPES + pipe] > now ? pipe_free[s * PIPES + pipe] : now;
                     pipe_free[s * PIPES + pipe] = begin + rounds * busy[o];
                     if (pipe_free[s * PIPES + pipe] > done) done = pipe_free[s * PIPES + pipe];
@@ -363,7 +368,7 @@ extern "C" __global__ void multiprocessor(
         }
         if (written[o] >= 0 && (!parted || result > own[written[o]])) {
             own[written[o]] = result;
-            own_late[written[o]] = kinds[o] != MEMORY ? ON_RESULT : request_space[o] == 1 ? ON_SHARED : ON_MEMORY;
+            own_late[written[o]] = kinds[o] != MEMORY ? ON_RESULT : IS_SHARED(o) ? ON_SHARED : ON_MEMORY;
         }
         at_operation[w] = o + 1;
         if (o + 1 >= end) {

@@ -19,7 +19,7 @@ from gpu.timing.timeline import SPAN, WarpState, compute_rotation_period
 
 Array = npt.NDArray[Any]
 
-GLOBAL, _SHARED, _ATOMIC = 0, 1, 2
+GLOBAL, _SHARED, _ATOMIC, _SHARED_LOOP = 0, 1, 2, 3
 _QUEUE_CYCLES = 24.0
 """Capacity of the queue of requests before the L1 cache, in cycles of work; beyond it, warps cannot issue."""
 _JUMP_CYCLES = 8.0
@@ -50,7 +50,8 @@ class MachineCode:
     request_of : int32 array
         For a memory operation, the index of its request in its basic block.
     spaces : uint8 array
-        For a memory operation: `GLOBAL`, shared memory, or an atomic operation in global memory.
+        For a memory operation: `GLOBAL`, shared memory, an atomic operation in global memory, or one in shared memory
+        that is a loop.
     first_operation : int32 array
         Basic block `b` has the operations `first_operation[b]` to `first_operation[b + 1]`.
     registers : int
@@ -113,7 +114,9 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
             space = GLOBAL
             if cost.kind == MEMORY:
                 request_rows[index] = len(request_rows)
-                if "shared" in each.modifiers or "const" in each.modifiers:
+                if each.is_shared_loop:
+                    space = _SHARED_LOOP
+                elif "shared" in each.modifiers or "const" in each.modifiers:
                     space = _SHARED
                 elif each.opcode in ("atom", "red"):
                     space = _ATOMIC

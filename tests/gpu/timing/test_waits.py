@@ -221,3 +221,23 @@ def test_warps_take_turns_at_a_word_of_shared_memory_but_use_several_words_at_on
     assert count_shared_sum_cycles("f64", "%r4", 128, sums=3) == pytest.approx((4 + 2) * alone, rel=0.1)
     own_words = [count_shared_sum_cycles("f64", "%r6", block) for block in (32, 128)]
     assert own_words[1] == pytest.approx(own_words[0], rel=0.2)
+
+
+def test_asynchronous_copies_to_shared_memory_are_no_such_loops() -> None:
+    """Eight copies are issued one after the other, and take little longer than one."""
+    start = """
+        .shared .align 16 .b8 words[16384];
+        mov.u32 %r4, words;
+        mad.lo.s32 %r6, %r1, 16, %r4;
+        mul.wide.u32 %rd6, %r1, 16;
+        add.s64 %rd7, %rd1, %rd6;
+    """
+    one, eight = (
+        count_cycles(
+            start
+            + "".join(f"cp.async.cg.shared.global [%r6+{512 * i}], [%rd7+{512 * i}], 16;" for i in range(copies))
+            + "cp.async.wait_all; ret;"
+        )
+        for copies in (1, 8)
+    )
+    assert eight < one + 8 * H200.shared_atomic_cycles
