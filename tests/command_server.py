@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 import runpy
-import select
 import subprocess
 import sys
 import tempfile
 import warnings
 from collections.abc import Sequence
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -59,7 +59,7 @@ class CommandServer:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             process_id = self._read_number()
             assert self._process.stdout is not None
-            if not select.select([self._process.stdout], [], [], timeout)[0]:
+            if not connection.wait([self._process.stdout], timeout):
                 os.kill(process_id, 9)
                 self._read_number()
                 raise subprocess.TimeoutExpired(command, timeout)

@@ -143,7 +143,7 @@ def test_one_thread_may_add_the_bins_of_its_block() -> None:
 
 def test_prompts_name_the_limits() -> None:
     words = {"divergent_branches": "diverge", "conflicts": "bank conflicts", "sectors_per_request": "sectors per",
-             "shared_requests": "shared memory", "shared_bytes": "bytes of shared memory"}  # fmt: skip
+             "shared_requests": "shared memory", "shared_bytes": "shared memory"}  # fmt: skip
     for lesson in read_all_lessons():
         for task in lesson.tasks:
             for counter in task.limits:

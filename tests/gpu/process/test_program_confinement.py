@@ -18,7 +18,7 @@ from gpu.cli import main as cli
 from gpu.lessons.lesson_reader import LIBRARY, read_kernel_file
 from gpu.lessons.program_runner import ProgramRunner
 from gpu.process.file_access import is_supported
-from gpu.process.programs.confinement import CPU_LIMIT_S
+from gpu.process.programs.confinement import CPU_LIMIT_S, MAX_OUTPUT_BYTES
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
 from tests.gpu.process.host_listener import is_alive, wait_until
@@ -135,7 +135,7 @@ int main() {
 def test_limits_of_time_memory_and_output_end_a_run_and_the_next_one_works() -> None:
     with ProgramRunner("limited.cu", LIMITED) as runner:
         assert runner.run("flood").signal == "SIGXFSZ"
-        assert len(runner.run("flood").output) <= 1 << 20
+        assert len(runner.run("flood").output) <= MAX_OUTPUT_BYTES
         assert runner.run("memory").signal == "SIGSEGV"
         assert runner.run("abort").signal == "SIGABRT"
         # Its limit is of processor time, or of the clock if the machine is busy.

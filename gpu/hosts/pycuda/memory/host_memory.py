@@ -82,7 +82,7 @@ class RegisteredMemory(HostMemory):
 
 
 @export("ManagedAllocation")
-class ManagedMemory(SimulatedAllocation):
+class ManagedAllocation(SimulatedAllocation):
     """Memory that host and device can access."""
 
     def __init__(self, memory: GlobalMemory) -> None:
@@ -191,7 +191,7 @@ def managed_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) 
         If the order is invalid, or there is no context.
     """
     memory = new_memory(max(_size_in_bytes(shape, dtype), 1), "cuMemAllocManaged", written=True, managed=True)
-    return _wrap_memory(ManagedMemory(memory), memory.data, shape, dtype, order, "cuMemAllocManaged")
+    return _wrap_memory(ManagedAllocation(memory), memory.data, shape, dtype, order, "cuMemAllocManaged")
 
 
 @export("register_host_memory")
