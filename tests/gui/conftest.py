@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from pathlib import Path
 from typing import ClassVar
 
@@ -453,6 +455,14 @@ def _engine_forks(engine_context):
     """Have engines' processes forked."""
     with fork_engines(engine_context):
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collects_recordings():
+    """Free the recordings of closed windows, whose cycles keep files open: a large process seldom collects them."""
+    yield
+    if sys.platform.startswith("linux") and len([*Path("/proc/self/fd").iterdir()]) > 200:
+        gc.collect()
 
 
 @pytest.fixture
