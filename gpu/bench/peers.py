@@ -30,31 +30,38 @@ Timer = Callable[[Callable[[], Any]], list[float]]
 """Function that runs an action several times and returns the milliseconds of each repetition."""
 
 
-@dataclass(frozen=True)
-class _QueuedRun:
-    """The milliseconds of a repetition, and whether the GPU started it before the CPU had queued all of it."""
+def _make_timer(
+    read_cache: Callable[[], Any],
+    make_event: Callable[[], Any],
+    is_past: Callable[[Any], bool],
+    elapsed_ms: Callable[[Any, Any], float],
+    repetitions: int,
+) -> Timer:
+    """Return a timer by a library's events, which excludes the time in which the GPU waits for the CPU.
 
-    elapsed_ms: float
-    has_started: bool
-
-
-def _time(
-    queue: Callable[[Callable[[], Any], int], _QueuedRun], repetitions: int, action: Callable[[], Any]
-) -> list[float]:
-    """Return the milliseconds of each repetition, without the time in which the GPU waits for the CPU.
-
-    If the GPU starts an action before the CPU has queued all of it, the repetition counts only if more leads do not
-    help: an action that waits for the GPU itself always starts early.
+    If the GPU starts an action before the CPU has queued all of it, the repetition counts only if it does so even after
+    `MAX_LEADS` reads: an action that waits for the GPU itself always starts early.
     """
-    leads = 1
-    runs: list[_QueuedRun] = []
-    while len(runs) < WARM_UP + repetitions:
-        run = queue(action, leads)
-        if run.has_started and leads < MAX_LEADS:
-            leads *= 2
-            continue
-        runs.append(run)
-    return [run.elapsed_ms for run in runs[WARM_UP:]]
+
+    def time(action: Callable[[], Any]) -> list[float]:
+        leads = 1
+        times: list[float] = []
+        while len(times) < WARM_UP + repetitions:
+            start, end = make_event(), make_event()
+            for _ in range(leads):
+                read_cache()
+            start.record()
+            action()
+            end.record()
+            has_started = is_past(start)
+            end.synchronize()
+            if has_started and leads < MAX_LEADS:
+                leads *= 2
+                continue
+            times.append(elapsed_ms(start, end))
+        return times[WARM_UP:]
+
+    return time
 
 
 def _print_row(
@@ -71,19 +78,10 @@ def _torch_timer(torch: Any, seed: int, repetitions: int) -> Timer:
     torch.manual_seed(seed)
     cache_bytes = torch.cuda.get_device_properties(0).L2_cache_size
     lead = torch.zeros(LEAD_CACHES * cache_bytes // 4, device="cuda")
-
-    def queue(action: Callable[[], Any], leads: int) -> _QueuedRun:
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        for _ in range(leads):
-            lead.sum()
-        start.record()
-        action()
-        end.record()
-        has_started = start.query()
-        end.synchronize()
-        return _QueuedRun(start.elapsed_time(end), has_started)
-
-    time = partial(_time, queue, repetitions)
+    make_event = partial(torch.cuda.Event, enable_timing=True)
+    time = _make_timer(
+        lead.sum, make_event, lambda event: event.query(), lambda start, end: start.elapsed_time(end), repetitions
+    )
     block = torch.rand(2**28, device="cuda")
     other = torch.empty_like(block)
     times = time(lambda: other.copy_(block))
@@ -93,19 +91,7 @@ def _torch_timer(torch: Any, seed: int, repetitions: int) -> Timer:
 
 def _cupy_timer(cupy: Any, seed: int, repetitions: int) -> Timer:
     lead = cupy.zeros(LEAD_CACHES * cupy.cuda.Device().attributes["L2CacheSize"] // 4, cupy.float32)
-
-    def queue(action: Callable[[], Any], leads: int) -> _QueuedRun:
-        start, end = cupy.cuda.Event(), cupy.cuda.Event()
-        for _ in range(leads):
-            lead.sum()
-        start.record()
-        action()
-        end.record()
-        has_started = start.done
-        end.synchronize()
-        return _QueuedRun(cupy.cuda.get_elapsed_time(start, end), has_started)
-
-    return partial(_time, queue, repetitions)
+    return _make_timer(lead.sum, cupy.cuda.Event, lambda event: event.done, cupy.cuda.get_elapsed_time, repetitions)
 
 
 TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _torch_timer, "cupy": _cupy_timer}
