@@ -17,7 +17,10 @@ from gpu.base.devices.probe import load_driver
 from gpu.base.errors import LaunchError
 
 _BYTES, _ALIGNMENT = 128, 64
-_MAX_DYNAMIC_SHARED = 8
+_MAX_DYNAMIC_SHARED, _CLUSTER_WIDTH, _LARGE_CLUSTERS = 8, 11, 14
+"""CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, _REQUIRED_CLUSTER_WIDTH, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED."""
+_PORTABLE_CLUSTER = 8
+"""The most blocks of a cluster that every GPU with clusters supports."""
 _DATA_TYPES = {"uint8": 0, "uint16": 1, "uint32": 2, "int32": 3, "float16": 6, "float32": 7, "float64": 8}
 _LINE_BYTES, _SWIZZLE_128, _PROMOTION_128 = 128, 3, 2
 _PROGRAMMATIC_STREAM_SERIALIZATION = 6
@@ -100,6 +103,10 @@ def load_function(image: bytes, name: str) -> ctypes.c_void_p:
     status = status or driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
     if status:
         raise LaunchError(f"The driver cannot load {name}: error {status}.")
+    width = ctypes.c_int()
+    driver.cuFuncGetAttribute(ctypes.byref(width), _CLUSTER_WIDTH, function)
+    if width.value > _PORTABLE_CLUSTER:
+        driver.cuFuncSetAttribute(function, _LARGE_CLUSTERS, 1)
     return function
 
 

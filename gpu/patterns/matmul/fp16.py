@@ -119,6 +119,10 @@ _LARGE_SHAPES = (
     _Shape(64, 64, 12, rate=0.4),
 )
 """Shapes for the largest `tile`."""
+_WIDEST_SPLIT_SHAPE = _Shape(64, 64, 12, splits=16, one_tile=True)
+_MIN_WIDEST_SPLIT_DEPTH = 8192
+_MIN_WIDEST_SPLIT_MULTIPROCESSORS = 121
+"""In eight groups (GPCs), of which at least one then has 16: the blocks of a cluster run in one group."""
 _SPLIT_SHAPES = {
     _Shape(64, 32, 9, splits=8, one_tile=True): 0.5,
     _Shape(64, 128, 8, splits=8, one_tile=True): 0.5,
@@ -133,12 +137,15 @@ def _choose_shape(device: Device, tile: int, m: int, n: int, k: int) -> _Shape:
     if tile in _SHAPES_BY_TILE:
         return _SHAPES_BY_TILE[tile]
     if device.has_clusters and k >= _MIN_SPLIT_DEPTH:
-        for shape, part in _SPLIT_SHAPES.items():
+        shapes = dict(_SPLIT_SHAPES)
+        if k >= _MIN_WIDEST_SPLIT_DEPTH and device.multiprocessors >= _MIN_WIDEST_SPLIT_MULTIPROCESSORS:
+            shapes = {_WIDEST_SPLIT_SHAPE: 0.5, **shapes}
+        for shape, part in shapes.items():
             blocks = shape.tiles(m, n) * shape.splits
             if blocks <= part * device.multiprocessors and shape.shared_bytes <= device.max_shared_bytes:
                 return shape
-    shapes = (_SHORT_SHAPE, *_LARGE_SHAPES) if k <= _MAX_SHORT_DEPTH else _LARGE_SHAPES
-    fitting = [shape for shape in shapes if shape.shared_bytes <= device.max_shared_bytes]
+    large_shapes = (_SHORT_SHAPE, *_LARGE_SHAPES) if k <= _MAX_SHORT_DEPTH else _LARGE_SHAPES
+    fitting = [shape for shape in large_shapes if shape.shared_bytes <= device.max_shared_bytes]
     shape = min(fitting, key=lambda shape: shape.estimate_cost(device, m, n), default=_SMALLEST_SHAPE)
     steps = shape.tiles_per_block(device, m, n) * -(-k // _DEPTH)
     # Without clusters, each block would copy rows of B that do not begin at lines, and so have a line more per box.

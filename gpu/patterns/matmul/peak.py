@@ -17,8 +17,8 @@ FILE = "matmul.cu"
 _QUAD = 4
 _ELEMENTS_BLOCK = 256
 """Threads of a block that pads or adds elements."""
-_MIN_PADDED_OPERATIONS = 2**27
-"""Multiply-adds from which padding B's rows to whole quads (four floats) pays off."""
+_MIN_PADDED_OPERATIONS, _MIN_PADDED_ROWS = 2**27, 512
+"""Multiply-adds and rows of A from which padding B's rows to whole quads (four floats) pays off."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class _Tile(BlockTile):
 
 _LARGE = _Tile(128, 256, 8, 8, 16)
 _MIDDLE = _Tile(64, 128, 16, 8, 8, rate=0.92, single_block_slowdown=1.15, two_block_slowdown=1.05)
+_TALL = _Tile(128, 64, 16, 8, 8, rate=0.89, single_block_slowdown=1.15, two_block_slowdown=1.05)
 _SMALL = _Tile(64, 64, 16, 8, 4, stages=4, rate=0.71, single_block_slowdown=1.2, two_block_slowdown=1.05)
 
 
@@ -86,7 +87,7 @@ class _Plan:
 
 _CLUSTER_EFFICIENCY = {1: 1.0, 2: 0.97, 4: 0.95}
 """The share of multiprocessors that clusters can use, by cluster size."""
-_CLUSTER_COST, _LAUNCH_COST, _ADDITION_COST = 4e5, 5e5, 0.4
+_CLUSTER_COST, _LAUNCH_COST, _ADDITION_COST = 4e5, 5e5, 0.32
 """Costs of a cluster's exchange, a second launch, and an element of a part, in a multiprocessor's multiply-adds."""
 _MIN_SHARE_DEPTH, _MAX_SHARES = 64, 64
 """The smallest depth of a share of k, and the most shares."""
@@ -118,7 +119,7 @@ def choose_plan(device: Device, tile: int, m: int, n: int, k: int) -> _Plan:
 
 def _candidate_plans(device: Device, n: int, k: int) -> Iterator[_Plan]:
     # A thread of the largest tile writes too many elements to write them one by one.
-    for tile in (_LARGE, _MIDDLE, _SMALL)[n % _QUAD > 0 :]:
+    for tile in (_LARGE, _MIDDLE, _TALL, _SMALL)[n % _QUAD > 0 :]:
         for splits in _CLUSTER_EFFICIENCY if device.has_clusters and tile is not _LARGE else (1,):
             limit = min(_MAX_SHARES, k // _MIN_SHARE_DEPTH) // splits
             yield from (_Plan(tile, splits, parts) for parts in range(1, max(limit, splits == 1) + 1))
@@ -138,7 +139,7 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
         float32, shape (m, n); overwritten with the result.
     """
     (m, k), n = a.shape, b.shape[1]
-    wide = n % _QUAD == 0 or m * n * k >= _MIN_PADDED_OPERATIONS
+    wide = n % _QUAD == 0 or (m >= _MIN_PADDED_ROWS and m * n * k >= _MIN_PADDED_OPERATIONS)
     plan = choose_plan(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, plan.defines(wide=wide, n=n))
     padded_b = _pad_to_quads(engine, module, b) if wide else b

@@ -156,6 +156,29 @@ def test_blocks_of_a_cluster_share_b_whose_rows_do_not_begin_at_lines(
     assert set(sharing) == {2}
 
 
+# On the simulator clusters run in lockstep: with a k that is worth it on a GPU this would take a minute.
+@pytest.mark.sweep
+def test_sixteen_blocks_share_a_long_k(fast_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fp16, "_MIN_SPLIT_DEPTH", 64)
+    monkeypatch.setattr(fp16, "_MIN_WIDEST_SPLIT_DEPTH", 64)
+    monkeypatch.setattr(fp16, "_WIDEST_SPLIT_SHAPE", replace(fp16._WIDEST_SPLIT_SHAPE, stages=2))
+    splits = []
+
+    class Larger:
+        device = replace(fast_engine.device, multiprocessors=121)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(fast_engine, name)
+
+        def build(self, file: str, defines: dict[str, Any]) -> Any:
+            splits.append(defines["SPLITS"])
+            return fast_engine.build(file, defines)
+
+    inputs = random_matrices(9, 66, 1160)
+    assert_product(run(Larger(), "warpgroups", inputs, alpha=0.5, beta=-2.0), inputs, 0.5, -2.0)
+    assert set(splits) == {16}
+
+
 @pytest.mark.parametrize(
     ("sides", "opt_in", "tile", "grid"),
     [
@@ -174,7 +197,8 @@ def test_blocks_of_a_cluster_share_b_whose_rows_do_not_begin_at_lines(
         ((300, 520, 320), 232_448, (64, 64), 45),
         ((300, 520, 321), 232_448, (64, 64), 45),
         ((300, 523, 321), 0, (64, 32), 43),
-        ((128, 128, 16384), 232_448, (64, 32), 64),
+        ((128, 128, 8000), 232_448, (64, 32), 64),
+        ((128, 128, 16384), 232_448, (64, 64), 64),
         ((256, 256, 16384), 232_448, (64, 128), 64),
         ((4096, 64, 4096), 232_448, (64, 64), 128),
         ((4096, 4096, 64), 232_448, (256, 128), 128),
