@@ -20,6 +20,8 @@ MAX_DISPLAYED_SIDE = 2048
 """The most rows or columns that are shown; of larger matrices, every second, third and so on."""
 
 _CHUNK = 2**20
+_COLORED_ELEMENTS = 2**17
+"""Elements that each thread colors at a time."""
 
 # Perceptually uniform from dark blue through green to yellow, after matplotlib's viridis (CC0).
 _COLORS = np.array(
@@ -202,12 +204,18 @@ def color_matrix(values: Array, low: float, high: float) -> Array:
     places, steps = np.linspace(0, len(_COLORS) - 1, 256), np.arange(len(_COLORS))
     table = np.stack([np.interp(places, steps, channel) for channel in _COLORS.T], axis=1).round().astype(np.uint8)
     width = high - low if high > low else 1.0
-    with np.errstate(invalid="ignore", over="ignore"):
-        level = np.clip((values.astype(np.float64) - low) * (255 / width), 0, 255)
-    missing = np.isnan(level)
-    level[missing] = 0
-    colored: Array = table[level.astype(np.uint8)]
-    colored[missing] = _NAN_COLOR
+    colored = np.empty((*values.shape, 3), np.uint8)
+
+    def color_rows(part: slice) -> None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            level = np.clip((values[part].astype(np.float64) - low) * (255 / width), 0, 255)
+        missing = np.isnan(level)
+        level[missing] = 0
+        np.take(table, level.astype(np.uint8), axis=0, out=colored[part], mode="clip")
+        colored[part][missing] = _NAN_COLOR
+
+    rows = max(1, _COLORED_ELEMENTS // max(values.shape[1], 1))
+    map_parts(color_rows, [slice(first, first + rows) for first in range(0, len(values), rows)])
     return colored
 
 

@@ -341,7 +341,7 @@ PATTERN = Pattern(
     presentation=ArrayPresentation(describe=lambda params: ("split",) if params["result"] == "split" else ()),
     parameters=(
         input_parameter(),
-        size_parameter(default=2**18, on_gpu=elements_rule(2**19)),
+        size_parameter(default=2**18, on_gpu=elements_rule(2**17)),
         values_parameter(),
         Choice(
             name="predicate",

@@ -519,7 +519,7 @@ PATTERN = Pattern(
     presentation=ArrayPresentation(describe=lambda params: (params["kind"], params["operator"])),
     parameters=(
         input_parameter(),
-        size_parameter(default=2**18, on_gpu=elements_rule(2**19)),
+        size_parameter(default=2**18, on_gpu=elements_rule(2**17)),
         values_parameter(),
         Choice(
             name="kind",

@@ -356,7 +356,7 @@ PATTERN = Pattern(
         input_parameter((*KINDS, "large", "infinities")),
         side_parameter("n", "Columns", "Elements per row.", "columns", 1024, maximum=_MAX_COLUMNS, role=Role.SIZE),
         side_parameter(
-            "rows", "Rows", "Number of rows.", "rows", 1024, maximum=_MAX_COLUMNS, on_gpu=elements_rule(2**8)
+            "rows", "Rows", "Number of rows.", "rows", 1024, maximum=_MAX_COLUMNS, on_gpu=elements_rule(2**7)
         ),
         block_parameter(),
     ),

@@ -370,7 +370,7 @@ PATTERN = Pattern(
     presentation=ArrayPresentation(),
     parameters=(
         arrays.input_parameter(_KINDS),
-        size_parameter(2**16, _MAX_ROWS, _KINDS, elements_rule(2**13)),
+        size_parameter(2**16, _MAX_ROWS, _KINDS, elements_rule(2**11)),
         values_parameter(),
         Choice(
             name="matrix",

@@ -228,7 +228,7 @@ PATTERN = Pattern(
     parameters=(
         input_parameter((*KINDS, "ramp"), "ramp"),
         side_parameter(
-            "n", "Columns", "Elements per row.", "columns", 1024, role=Role.SIZE, on_gpu=square_side_rule(2**19)
+            "n", "Columns", "Elements per row.", "columns", 1024, role=Role.SIZE, on_gpu=square_side_rule(2**17)
         ),
         side_parameter("rows", "Rows", "Number of rows; 0 for the same as columns.", "rows", 0, 0),
         Choice(

@@ -15,7 +15,7 @@ from gpu.messages.runs.pattern_runs import Deviation
 
 Array = npt.NDArray[Any]
 
-CHUNK_ELEMENTS = 2**16
+CHUNK_ELEMENTS = 2**18
 """Elements that each thread compares at a time."""
 
 

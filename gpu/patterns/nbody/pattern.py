@@ -157,7 +157,7 @@ PATTERN = Pattern(
             default=4096,
             minimum=1,
             maximum=MAX_BODIES,
-            on_gpu=elements_rule(2**9),
+            on_gpu=elements_rule(2**8),
             only_if=("preset", VARIABLE_SIZE_PRESETS),
         ),
         Integer(

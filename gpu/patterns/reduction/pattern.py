@@ -384,7 +384,7 @@ PATTERN = Pattern(
     presentation=ArrayPresentation(is_single_value=True, describe=lambda params: (params["operator"],)),
     parameters=(
         input_parameter(),
-        size_parameter(on_gpu=elements_rule(2**19)),
+        size_parameter(on_gpu=elements_rule(2**18)),
         values_parameter(),
         Choice(
             name="operator",

@@ -84,7 +84,7 @@ PATTERN = Pattern(
     presentation=ArrayPresentation(),
     parameters=(
         input_parameter(KINDS),
-        size_parameter(default=2**13, kinds=KINDS, on_gpu=elements_rule(2**17)),
+        size_parameter(default=2**13, kinds=KINDS, on_gpu=elements_rule(2**15)),
         values_parameter(),
         Choice(
             name="order",

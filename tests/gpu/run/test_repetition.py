@@ -52,8 +52,8 @@ def test_several_launches_are_timed_apart_and_their_gaps_said_apart() -> None:
 
 def test_a_run_says_from_which_size_variants_can_be_compared() -> None:
     timing = run_variant(FakeGpu(), "atomic", n=64, block=32).report.timing
-    assert (timing.size_parameter, timing.size, timing.comparable_from) == ("n", 64, 2**22)
-    assert timing.recommended_size == 2**22
+    assert (timing.size_parameter, timing.size, timing.comparable_from) == ("n", 64, 2**21)
+    assert timing.recommended_size == 2**21
 
 
 def test_values_that_are_given_have_no_size_to_offer() -> None:
@@ -181,7 +181,7 @@ def test_on_a_gpu_kernels_spread_and_gaps_are_measured(variant: str) -> None:
     try:
         pattern = find_pattern("reduction")
         outcome = run_pattern(
-            engine, Workload(pattern, pattern.variant(variant), {}, {"n": 2**22}), lambda progress: None
+            engine, Workload(pattern, pattern.variant(variant), {}, {"n": 2**21}), lambda progress: None
         )
         timing = outcome.report.timing
         assert outcome.report.verified

@@ -40,10 +40,10 @@ def entered_size(window):
 def test_the_form_shows_what_suits_the_gpu_and_runs_it(qtbot, sort_window, monkeypatch):
     assert entered_size(sort_window) == (2**13, 2**13)
     switch_device(qtbot, sort_window, ON_GPU, monkeypatch)
-    assert entered_size(sort_window) == (2**17, 2**17)
-    assert sort_window.host.runs("sort")[-1].params["n"] == 2**17
+    assert entered_size(sort_window) == (2**15, 2**15)
+    assert sort_window.host.runs("sort")[-1].params["n"] == 2**15
     switch_device(qtbot, sort_window, replace(ON_GPU, multiprocessors=2), monkeypatch)
-    assert entered_size(sort_window) == (2**18, 2**18)
+    assert entered_size(sort_window) == (2**16, 2**16)
     switch_device(qtbot, sort_window, replace(ON_GPU, engine="simulator", executor="compiled"), monkeypatch)
     assert entered_size(sort_window) == (2**13, 2**13), "the simulator keeps its own"
 
@@ -71,7 +71,7 @@ def test_only_what_was_chosen_is_remembered(qtbot, sort_window, monkeypatch, sto
     assert kept.params(pattern)["block"] == "64"
     again = make_window()
     wait_until_idle(qtbot, again)
-    assert again.bench.settings["sort"].params["n"] == 2**17, "it is a GPU's default again"
+    assert again.bench.settings["sort"].params["n"] == 2**15, "it is a GPU's default again"
 
 
 def test_a_saved_size_is_taken_again_on_a_gpu(qtbot, sort_window, monkeypatch, make_window):
@@ -86,15 +86,15 @@ def test_a_saved_size_is_taken_again_on_a_gpu(qtbot, sort_window, monkeypatch, m
 
 def test_a_click_runs_the_size_that_is_offered(qtbot, sort_window, monkeypatch):
     report = sort_window.host._report
-    timing = Timing(0.012, 0.011, 0.013, 9, 1, empty_launch=0.002, comparable_from=2**17, size=1000, size_parameter="n")
+    timing = Timing(0.012, 0.011, 0.013, 9, 1, empty_launch=0.002, comparable_from=2**15, size=1000, size_parameter="n")
     sort_window.host._report = lambda request, wrong=False: replace(report(request, wrong), timing=timing)
     sort_window.page.form.change_values(n=1000)
     wait_until_idle(qtbot, sort_window)
     assert sort_window.page.numbers.larger_button.isVisible()
     sort_window.page.numbers.larger_button.click()
     wait_until_idle(qtbot, sort_window)
-    assert entered_size(sort_window) == (2**17, 2**17)
-    assert sort_window.host.runs("sort")[-1].params["n"] == 2**17
+    assert entered_size(sort_window) == (2**15, 2**15)
+    assert sort_window.host.runs("sort")[-1].params["n"] == 2**15
 
 
 def test_a_click_compares_images_at_the_size_that_is_offered(qtbot, window, monkeypatch):
