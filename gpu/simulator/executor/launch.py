@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -183,6 +184,8 @@ class SimulatedKernel:
         self._needs_lanes = False
         # The fairness from which on no lanes have starved so far.
         self._fairness = 0
+        # The launches so far that may need trials, by grid and block.
+        self._trial_launches: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
         self._has_wait_loops = any(has_wait_loop(called.body) for called in find_reachable_functions(function))
 
     @cached_property
@@ -277,7 +280,8 @@ class SimulatedKernel:
         trial_observer : Observer or None
             Observes trials of the first blocks in `TRIAL_SCHEDULES`, before the launch, if the kernel has
             fences, and lanes may wait for other lanes or test flags; and a trial with store buffers if it writes and
-            tests flags. What the trials do is undone.
+            tests flags. What the trials do is undone. Of the launches with one grid and block, only the first has all
+            trials; the second, fourth, eighth ... have those in `TRIAL_SCHEDULES`.
         **options
             As of LaunchOptions.
 
@@ -485,11 +489,24 @@ class SimulatedKernel:
         orders = (TRIAL_SCHEDULES[0], BUFFERED) if may_buffer else TRIAL_SCHEDULES
         return (*orders, ROTATION) if any(map(takes_turns, functions)) else orders
 
+    def _choose_trial_orders(self, launch: _GridLaunch) -> tuple[str, ...]:
+        """Return the schedules of the trials of a launch: fewer of them if the kernel has run with its grid and block.
+
+        Trials cost up to half of a launch, and those of equal launches rarely differ. Which flags a thread writes and
+        reads, and which locks it takes, depends on the kernel more than on its data.
+        """
+        shape = (tuple(launch.grid), tuple(launch.block))
+        self._trial_launches[shape] += 1
+        count = self._trial_launches[shape]
+        if count == 1:
+            return self._trial_orders
+        return tuple(order for order in self._trial_orders if order in TRIAL_SCHEDULES and count.bit_count() == 1)
+
     def _run_trials(self, launch: _GridLaunch, observer: Observer) -> None:
         """Run the first blocks in other orders, and undo what they do: more of them if they wait for later ones."""
         lanes = launch.geometry(1).lanes
         counts = sorted({min(prod(launch.grid), max(2, most // lanes)) for most in _TRIAL_LANES})
-        for schedule in self._trial_orders:
+        for schedule in self._choose_trial_orders(launch):
             for count in counts:
                 is_named = schedule in TRIAL_SCHEDULES
                 order = create_order(schedule) if is_named else ExecutionOrder(RoundRobinChooser())

@@ -14,6 +14,7 @@ from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.checkers.races.release_sequences import DEVICE_LEVEL, Reader, ReleaseSequence
 from gpu.simulator.checkers.races.vector_clocks import ClockBuilder, ClockSnapshot
 from gpu.simulator.checkers.trials import select_trial_findings
+from tests.gpu.simulator.kernel_runner import build
 from tests.gpu.simulator.watched_launch import launch_watched
 
 NO_CAUSE = "unordered|No barrier"
@@ -688,6 +689,28 @@ def test_a_trial_finds_races_of_another_schedule_and_is_undone() -> None:
     assert data[0] == block
 
 
+class TrialCounter(RaceChecker):
+    count = 0
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        self.count += 1
+        super().launch_begins(kernel, grid, block)
+
+
+def test_equal_launches_have_fewer_trials_the_more_there_are() -> None:
+    source = """__global__ void f(volatile int *flag) {
+        flag[threadIdx.x] = 1;
+        __threadfence();
+        while (flag[0] == 0) {}
+    }"""
+    module, flag, counts = build(source), np.zeros(2, np.int32), []
+    for block in (1, 1, 1, 1, 1, 2):
+        trial = TrialCounter()
+        launch_watched(RaceChecker(), module, flag, grid=1, block=block, trial_observer=trial)
+        counts.append(trial.count)
+    assert counts == [2, 1, 0, 1, 0, 2]
+
+
 @pytest.mark.parametrize(
     ("loop", "has_trials"),
     [
@@ -698,16 +721,9 @@ def test_a_trial_finds_races_of_another_schedule_and_is_undone() -> None:
     ],
 )
 def test_only_loops_in_which_lanes_may_wait_need_trials(loop: str, *, has_trials: bool) -> None:
-    class Launches(RaceChecker):
-        count = 0
-
-        def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
-            self.count += 1
-            super().launch_begins(kernel, grid, block)
-
     source = f"""__device__ int count(int *data) {{ return atomicAdd(data, 1); }}
     __global__ void f(int *data, int *out) {{ __threadfence(); {loop} }}"""
-    trial = Launches()
+    trial = TrialCounter()
     arrays = [np.zeros(4, np.int32) for _ in range(2)]
     launch_watched(RaceChecker(), source, *arrays, grid=2, block=1, trial_observer=trial)
     assert (trial.count > 0) is has_trials
