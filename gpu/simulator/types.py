@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -82,16 +82,34 @@ class ArrayOf:
 
 
 @dataclass(frozen=True)
+class BitField:
+    """A bit field: `width` bits from bit `shift` of the storage unit at `offset` bytes of a struct.
+
+    A read of the field reads the whole unit, and a write reads and writes it. `type` is the type of the field's value,
+    `unit` the unsigned type of the unit.
+    """
+
+    name: str
+    type: Scalar
+    unit: Scalar
+    offset: int
+    shift: int
+    width: int
+
+
+@dataclass(frozen=True)
 class Field:
     """A member of a struct, `offset` bytes from its beginning.
 
-    A reference is stored as a pointer; `refers_to` is the type that it refers to.
+    A reference is stored as a pointer; `refers_to` is the type that it refers to. A storage unit of bit fields has them
+    as its `parts`, and their names with commas as its name.
     """
 
     name: str
     type: Type
     offset: int
     refers_to: Type | None = None
+    parts: tuple[BitField, ...] = ()
 
     @property
     def is_reference(self) -> bool:
@@ -116,6 +134,18 @@ class Struct:
     size: int = 0
     alignment: int = 1
     is_union: bool = False
+
+    def find_bit_field(self, name: str) -> BitField | None:
+        """Return the bit field of that name, also of a base class, with its offset from the beginning; else None."""
+        for member in self.fields:
+            for part in member.parts:
+                if part.name == name:
+                    return part
+            if member.is_anonymous and isinstance(member.type, Struct):
+                inherited = member.type.find_bit_field(name)
+                if inherited is not None:
+                    return replace(inherited, offset=member.offset + inherited.offset)
+        return None
 
     def field(self, name: str) -> Field:
         """Return the member of that name, also of a base class, with its offset from the beginning of this struct."""

@@ -10,6 +10,7 @@ from gpu.simulator import ir
 from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind, get_reported_position
 from gpu.simulator.frontend.expressions.construction import build_default, lower_array_braces
 from gpu.simulator.frontend.expressions.expressions import Expressions
+from gpu.simulator.frontend.expressions.operators import assign_bits
 from gpu.simulator.frontend.lowering.closures import THIS, is_in_closure
 from gpu.simulator.frontend.lowering.scope import Scope, TranslationUnit
 from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_reference, value_type
@@ -127,6 +128,12 @@ def _lower_initializer(
 ) -> list[ir.Statement]:
     """Lower the initializer of a member, a reference, a base class or an array."""
     position = get_reported_position(value)
+    bit_field = struct.find_bit_field(member.spelling) if member.kind == CursorKind.MEMBER_REF else None
+    if bit_field is not None:
+        unit = ir.Member(Pointer(bit_field.unit), this, bit_field.offset)
+        place = ir.Element(bit_field.unit, unit, None, position)
+        part = assign_bits(expressions, (bit_field, place), expressions.convert(value, bit_field.type))
+        return [ir.Evaluate(part, position)]
     if member.kind == CursorKind.MEMBER_REF:
         field = struct.field(member.spelling)
         type, offset, binds = field.type, field.offset, field.is_reference

@@ -163,6 +163,7 @@ class Cursor:
     result_type = _type_attribute("clang_getCursorResultType")
     enum_type = _type_attribute("clang_getEnumDeclIntegerType")
     field_offset = _number_attribute("clang_Cursor_getOffsetOfField")
+    bit_width = _number_attribute("clang_getFieldDeclBitWidth")
     enum_value = _number_attribute("clang_getEnumConstantDeclValue")
     is_definition = _flag_attribute("clang_isCursorDefinition")
     is_bit_field = _flag_attribute("clang_Cursor_isBitField")

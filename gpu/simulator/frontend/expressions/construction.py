@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
 from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
@@ -16,6 +16,7 @@ from gpu.simulator.frontend.clang.parsing import (
     read_literal_bytes,
 )
 from gpu.simulator.frontend.expressions.calls import find_default_argument, lower_argument, lower_arguments
+from gpu.simulator.frontend.lowering.bit_fields import build_unit
 from gpu.simulator.frontend.lowering.classes import (
     ARRAYS,
     DESTRUCTOR_ADVICE,
@@ -33,7 +34,7 @@ from gpu.simulator.frontend.lowering.classes import (
 from gpu.simulator.frontend.lowering.conversions import build_constant, build_zero
 from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, find_members, is_instantiated
-from gpu.simulator.types import VOID, ArrayOf, Pointer, Struct, Type
+from gpu.simulator.types import VOID, ArrayOf, BitField, Pointer, Struct, Type
 
 _CONSTRUCTOR_PARTS = (CursorKind.PARM_DECL, CursorKind.MEMBER_REF, CursorKind.COMPOUND_STMT)
 
@@ -148,6 +149,9 @@ def _consume_members(
         initializers.clear()
     parts: list[ir.Expression] = []
     for member in type.fields:
+        if member.parts:
+            parts.append(_consume_bits(lower, member.parts, declarations, named, initializers))
+            continue
         source = declarations.get(member.name)
         if member.name in named:
             initializers.append(named[member.name])
@@ -160,6 +164,37 @@ def _consume_members(
         else:
             parts += _consume_next(lower, member.type, None if source is None else source.type, initializers)
     return ir.Construct(type, tuple(parts))
+
+
+def _consume_bits(
+    lower: Lowering,
+    fields: Sequence[BitField],
+    declarations: Mapping[str, Cursor],
+    named: Mapping[str, Cursor],
+    initializers: deque[Cursor],
+) -> ir.Expression:
+    """Consume values for each bit field of a storage unit in turn."""
+    values: list[ir.Expression] = []
+    for field in fields:
+        if field.name in named:
+            initializers.append(named[field.name])
+        if initializers and not _is_omitted(initializers[0]):
+            values.append(lower.convert(initializers.popleft(), field.type))
+            continue
+        if initializers:
+            initializers.popleft()
+        values.append(_build_bit_default(lower, declarations, field))
+    return build_unit(fields, values)
+
+
+def _build_bit_default(lower: Lowering, declarations: Mapping[str, Cursor], field: BitField) -> ir.Expression:
+    """Return the default value of a bit field."""
+    source = declarations.get(field.name)
+    if source is not None and ("=" in source.text or "{" in source.text):  # libclang does not show the initializer
+        raise build_unsupported_error(
+            source, f"the default initializer of the bit field {field.name}", advice="Initialize it in a constructor."
+        )
+    return build_zero(field.type)
 
 
 def _consume_elements(
@@ -283,6 +318,11 @@ def build_default(
     declarations = find_member_declarations(declared)
     parts: list[ir.Expression] = []
     for member in type.fields:
+        if member.parts:
+            known = {name: each for name, each in declarations.items() if name not in initialized_members}
+            values = [_build_bit_default(lower, known, field) for field in member.parts]
+            parts.append(build_unit(member.parts, values))
+            continue
         source = declarations.get(member.name)
         if source is None or member.name in initialized_members or member.is_reference:
             parts.append(build_zero(member.type))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind, get_reported_position
+from gpu.simulator.frontend.lowering.bit_fields import read_bits
 from gpu.simulator.frontend.lowering.constant_folding import fold_constants
 from gpu.simulator.frontend.lowering.conversions import (
     address_of,
@@ -19,7 +20,18 @@ from gpu.simulator.frontend.lowering.conversions import (
 from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.scope import Scope, resolve_reference
 from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay
-from gpu.simulator.types import FUNCTION_POINTER, INT32, ArrayOf, Pointer, Scalar, Struct, Type, has_union, leaves
+from gpu.simulator.types import (
+    FUNCTION_POINTER,
+    INT32,
+    ArrayOf,
+    BitField,
+    Pointer,
+    Scalar,
+    Struct,
+    Type,
+    has_union,
+    leaves,
+)
 
 _SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim", "__lockstep_clusterDim")
 _AXES = ("x", "y", "z")
@@ -96,6 +108,9 @@ def value_of_member(lower: Lowering, cursor: Cursor) -> ir.Expression:
     owner = next(iter(cursor.children), None)
     if owner is not None and owner.spelling in _SPECIAL and _is_builtin(lower, owner):
         return _read_special(owner.spelling, cursor.spelling)
+    bits = find_bit_field(lower, cursor)
+    if bits is not None:
+        return read_bits(bits[0], read(bits[1]))
     place = place_of_member(lower, cursor)
     if place is not None:
         return read(place)
@@ -132,8 +147,40 @@ def _is_builtin(lower: Lowering, cursor: Cursor) -> bool:
 def place_of_member(lower: Lowering, cursor: Cursor) -> ir.Element | None:
     """Lower `a.b` and `a->b` to the member's place; None if the object is only a value."""
     declaration = cursor.referenced
-    if declaration is None or declaration.kind != CursorKind.FIELD_DECL:
+    if declaration is None or declaration.kind != CursorKind.FIELD_DECL or declaration.is_bit_field:
         return None
+    pointer = _owner_address(lower, cursor)
+    if pointer is None:
+        return None
+    assert isinstance(pointer.type, Pointer)
+    assert isinstance(pointer.type.element, Struct)
+    # libclang does not name anonymous structs; their members belong to the enclosing struct.
+    member = pointer.type.element.field(cursor.spelling)
+    address = ir.Member(Pointer(decay(member.type)), pointer, member.offset)
+    return resolve_reference(member, address, get_reported_position(cursor), volatile=is_volatile(cursor))
+
+
+def find_bit_field(lower: Lowering, cursor: Cursor) -> tuple[BitField, ir.Element] | None:
+    """Lower `a.b` and `a->b` to a bit field and its storage unit; None for another expression."""
+    while cursor.kind == CursorKind.PAREN_EXPR:
+        cursor = only_child(cursor)
+    declaration = cursor.referenced if cursor.kind == CursorKind.MEMBER_REF_EXPR else None
+    if declaration is None or declaration.kind != CursorKind.FIELD_DECL or not declaration.is_bit_field:
+        return None
+    pointer = _owner_address(lower, cursor)
+    if pointer is None:
+        value = lower.value(cursor.children[0])
+        pointer = ir.Temporary(Pointer(value.type), value)
+    assert isinstance(pointer.type, Pointer)
+    assert isinstance(pointer.type.element, Struct)
+    field = pointer.type.element.find_bit_field(cursor.spelling)
+    assert field is not None
+    address = ir.Member(Pointer(field.unit), pointer, field.offset)
+    return field, ir.Element(field.unit, address, None, get_reported_position(cursor), is_volatile(cursor))
+
+
+def _owner_address(lower: Lowering, cursor: Cursor) -> ir.Expression | None:
+    """Lower the object of a member to its address; None if the object is only a value."""
     owner = next(iter(cursor.children), None)
     if owner is None or not owner.is_expression:
         pointer: ir.Expression | None = lower.scope.this
@@ -142,12 +189,8 @@ def place_of_member(lower: Lowering, cursor: Cursor) -> ir.Element | None:
     else:
         place = lower.place(owner)
         pointer = address_of(place) if isinstance(place, ir.Element) else None
-    if pointer is None or not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Struct):
-        return None
-    # libclang does not name anonymous structs; their members belong to the enclosing struct.
-    member = pointer.type.element.field(cursor.spelling)
-    address = ir.Member(Pointer(decay(member.type)), pointer, member.offset)
-    return resolve_reference(member, address, get_reported_position(cursor), volatile=is_volatile(cursor))
+    is_object = pointer is not None and isinstance(pointer.type, Pointer) and isinstance(pointer.type.element, Struct)
+    return pointer if is_object else None
 
 
 def place_of_element(lower: Lowering, cursor: Cursor) -> ir.Element:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind, get_reported_position, is_own
 from gpu.simulator.frontend.expressions import calls
+from gpu.simulator.frontend.expressions.names import find_bit_field
 from gpu.simulator.frontend.lowering.addresses import is_assignment
+from gpu.simulator.frontend.lowering.bit_fields import insert_bits, read_bits
 from gpu.simulator.frontend.lowering.constant_folding import fold_constants
 from gpu.simulator.frontend.lowering.conversions import (
     address_of,
@@ -24,7 +29,7 @@ from gpu.simulator.frontend.lowering.conversions import (
 from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_function_type, value_type
 from gpu.simulator.ir.contraction import contract_operands, contract_product
-from gpu.simulator.types import BOOL, INT64, VOID, Pointer, Scalar, Type
+from gpu.simulator.types import BOOL, INT64, VOID, BitField, Pointer, Scalar, Type
 
 _POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 
@@ -34,6 +39,9 @@ def lower_binary(lower: Lowering, cursor: Cursor) -> ir.Expression:
     left, right = cursor.children
     operator = cursor.operator
     if operator == "=":
+        bits = find_bit_field(lower, left)
+        if bits is not None:
+            return assign_bits(lower, bits, lower.convert(right, bits[0].type))
         return _lower_assignment(lower, cursor, _required_place(lower, left))
     if operator == ",":
         launch = calls.lower_launch(lower, left, right)
@@ -84,7 +92,11 @@ def _lower_pointer_arithmetic(
 
 def lower_compound_assignment(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower a compound assignment such as `+=` to its value."""
-    return _lower_assignment(lower, cursor, _required_place(lower, cursor.children[0]))
+    left, right = cursor.children
+    bits = find_bit_field(lower, left)
+    if bits is None:
+        return _lower_assignment(lower, cursor, _required_place(lower, left))
+    return _update_bits(lower, bits, cursor.operator[:-1], lower.value(right))
 
 
 def lower_unary(lower: Lowering, cursor: Cursor) -> ir.Expression:
@@ -92,6 +104,10 @@ def lower_unary(lower: Lowering, cursor: Cursor) -> ir.Expression:
     operand = only_child(cursor)
     operator = cursor.operator
     if operator in ("x++", "++x", "x--", "--x"):
+        bits = find_bit_field(lower, operand)
+        if bits is not None:
+            one = build_constant(promote(bits[0].type), 1)
+            return _update_bits(lower, bits, "+" if "+" in operator else "-", one, returns_old=operator[0] == "x")
         return _lower_increment(_required_place(lower, operand), operator)
     if operator in ("*", "&") and is_function_type(cursor.type):
         return lower.value(operand)
@@ -139,6 +155,75 @@ def _lower_assignment(lower: Lowering, cursor: Cursor, place: ir.Place) -> ir.Ex
     assert isinstance(compute, Scalar)
     position = _find_undefined_position(cursor, operator, compute, value)
     return ir.Update(place.type, place, operator, contract_product(operator, value), compute, position=position)
+
+
+def assign_bits(lower: Lowering, bits: tuple[BitField, ir.Element], value: ir.Expression) -> ir.Expression:
+    """Lower an assignment to a bit field, which reads and writes its storage unit."""
+    field, _ = bits
+    new = ir.Local(field.type, lower.scope.new_slot(), field.name)
+    return _write_bits(lower, bits, [ir.Assign(new.type, new, value)], lambda unit: new)
+
+
+def _update_bits(
+    lower: Lowering,
+    bits: tuple[BitField, ir.Element],
+    operator: str,
+    operand: ir.Expression,
+    *,
+    returns_old: bool = False,
+) -> ir.Expression:
+    """Lower a compound assignment to a bit field, or an increment; the operand has the type of the computation."""
+    field, _ = bits
+    compute = promote(field.type) if operator in ("<<", ">>") else operand.type
+    assert isinstance(compute, Scalar)
+    right = ir.Local(operand.type, lower.scope.new_slot(), field.name)
+
+    def compute_value(unit: ir.Expression) -> ir.Expression:
+        old = convert(read_bits(field, unit), compute, None)
+        return convert(ir.Binary(compute, operator, old, right), field.type, None)
+
+    first = [ir.Assign(right.type, right, operand)]
+    return _write_bits(lower, bits, first, compute_value, returns_old=returns_old)
+
+
+def _write_bits(
+    lower: Lowering,
+    bits: tuple[BitField, ir.Element],
+    first: Sequence[ir.Expression],
+    compute_value: Callable[[ir.Expression], ir.Expression],
+    *,
+    returns_old: bool = False,
+) -> ir.Expression:
+    """Return an expression that writes a bit field; its value is the field's new or old value.
+
+    Parameters
+    ----------
+    lower : Lowering
+        The lowering of expressions in the function.
+    bits : (BitField, Element)
+        The bit field and its storage unit.
+    first : sequence of Expression
+        What is evaluated before the unit is read.
+    compute_value : callable
+        Returns the new value, from the old one of the unit.
+    returns_old : bool
+        Whether the expression's value is the old value.
+    """
+    field, place = bits
+    pointer = ir.Local(Pointer(field.unit), lower.scope.new_slot(), "unit")
+    old, new = (ir.Local(field.unit, lower.scope.new_slot(), "bits") for _ in range(2))
+    target = replace(place, pointer=pointer)
+    effects = [
+        *first,
+        ir.Assign(pointer.type, pointer, address_of(place)),
+        ir.Assign(old.type, old, ir.Load(old.type, target)),
+        ir.Assign(new.type, new, insert_bits(field, old, compute_value(old))),
+        ir.Assign(new.type, target, new),
+    ]
+    result = read_bits(field, old if returns_old else new)
+    for effect in reversed(effects):
+        result = ir.Sequence(result.type, effect, result)
+    return result
 
 
 def _required_place(lower: Lowering, cursor: Cursor) -> ir.Place:

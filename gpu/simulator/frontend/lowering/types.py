@@ -5,7 +5,20 @@ from __future__ import annotations
 from gpu.base.errors import CompileError
 from gpu.simulator.frontend.clang.parsing import ClangType, Cursor, CursorKind, TypeKind, get_reported_position
 from gpu.simulator.frontend.lowering.closures import get_capture_name, is_closure
-from gpu.simulator.types import BOOL, FUNCTION_POINTER, VOID, ArrayOf, Field, Pointer, Scalar, Struct, Type, leaves
+from gpu.simulator.frontend.lowering.storage_units import find_storage_units
+from gpu.simulator.types import (
+    BOOL,
+    FUNCTION_POINTER,
+    VOID,
+    ArrayOf,
+    BitField,
+    Field,
+    Pointer,
+    Scalar,
+    Struct,
+    Type,
+    leaves,
+)
 
 _SIGNED = {TypeKind.CHAR_S, TypeKind.SCHAR, TypeKind.SHORT, TypeKind.INT, TypeKind.LONG, TypeKind.LONGLONG}
 _UNSIGNED = {
@@ -114,11 +127,12 @@ class TypeLowering:
         struct = self._structs[declaration] = Struct(name, is_union=declaration.kind == CursorKind.UNION_DECL)
         first = next((field.field_offset // 8 for field in canonical.fields), canonical.size)
         fields = [*self._bases(declaration.definition or declaration, cursor, first)]
+        bit_fields = [member for member in canonical.fields if member.is_bit_field]
+        units = self._storage_units(canonical, cursor) if bit_fields else []
         for member in canonical.fields:
             if member.is_bit_field:
-                raise build_unsupported_error(
-                    cursor, f"the bit field {member.spelling} of {name}", advice="Use shifts and masks."
-                )
+                fields += [unit for unit in units if unit.parts[0].name == member.spelling]
+                continue
             is_named = bool(member.spelling) and "(anonymous " not in member.spelling
             offset = canonical.offset_of(member.spelling) if is_named else member.field_offset
             type = self.lower(member.type, cursor)
@@ -129,6 +143,34 @@ class TypeLowering:
         struct.fields, struct.size = tuple(fields), max(canonical.size, 1)
         struct.alignment = canonical.alignment
         return struct
+
+    def _storage_units(self, canonical: ClangType, cursor: Cursor) -> list[Field]:
+        """Return the storage units of a struct's bit fields; those of a union are separate."""
+        members = canonical.fields
+        is_union = canonical.declaration.kind == CursorKind.UNION_DECL
+        places: dict[Cursor, tuple[int, int]] = {}
+        for group in [(member,) for member in members] if is_union else [members]:
+            found = find_storage_units(group, canonical.size)
+            if found is None:
+                raise build_unsupported_error(
+                    cursor,
+                    f"the bit fields of {canonical.spelling}, which share bytes with other members",
+                    advice="Leave out attributes that pack the members, or use shifts and masks.",
+                )
+            places |= found
+        parts: dict[tuple[int, int, str], list[BitField]] = {}
+        for member, (offset, size) in places.items():
+            if not member.spelling:
+                continue
+            type = self.lower(member.type, cursor)
+            assert isinstance(type, Scalar)
+            shift, width = member.field_offset - 8 * offset, min(member.bit_width, 8 * type.size)
+            part = BitField(member.spelling, type, Scalar(f"uint{8 * size}"), offset, shift, width)
+            parts.setdefault((offset, size, member.spelling if is_union else ""), []).append(part)
+        return [
+            Field(", ".join(part.name for part in each), each[0].unit, each[0].offset, parts=tuple(each))
+            for each in parts.values()
+        ]
 
     def _bases(self, definition: Cursor, cursor: Cursor, start: int) -> list[Field]:
         """Return the base classes as fields; libclang gives no offsets, so the first nonempty base is at the start."""

@@ -42,6 +42,17 @@ def find_races(statements: str, shared: str = "", **shape: Any) -> list[Finding]
     return races(make_kernel(statements, shared), make_ints(), make_ints(), np.int32(4), **shape)
 
 
+@pytest.mark.parametrize(("other", "is_racy"), [("high", True), ("next", False), ("far", False)])
+def test_a_write_of_a_bit_field_reads_and_writes_its_neighbors(other: str, *, is_racy: bool) -> None:
+    """Bit fields side by side are one memory location; a member between them, or a width of 0, separates them."""
+    source = f"""struct F {{ unsigned low : 4, high : 4; char : 0; unsigned far : 4; unsigned char next; }};
+    __global__ void f(F *p) {{
+        if (threadIdx.x == 0) p->low = 1;
+        if (threadIdx.x == 32) p->{other} = 2;
+    }}"""
+    assert bool(races(source, np.zeros(8, np.uint8), block=64)) is is_racy
+
+
 TREE = """s[t] = data[i];
 {first}
 for (int step = blockDim.x / 2; step > 0; step /= 2) {{

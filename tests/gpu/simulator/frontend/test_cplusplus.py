@@ -332,7 +332,6 @@ def test_shared_memory_of_functions_that_are_called_through_pointers_counts() ->
 
 # What is refused: the text within a kernel, and a part of the message.
 REFUSED = {
-    "bit fields": ("struct B { int a : 3; int b : 5; } x; x.a = i; out[0] = x.b;", "bit field"),
     "a union of braces that starts with an array": (
         "union { int a[2]; long b; } u = {{1, 2}}; out[0] = u.a[i];",
         "braces",
