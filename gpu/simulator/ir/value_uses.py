@@ -14,6 +14,7 @@ from typing import Any
 
 from gpu.simulator.ir import nodes as ir
 from gpu.simulator.ir.guesses import find_guesses
+from gpu.simulator.ir.validated_reads import find_validated_reads
 from gpu.simulator.ir.walking import Visitor
 from gpu.simulator.types import Pointer
 
@@ -43,6 +44,8 @@ class ValueUses:
         """Determine the uses of the strong reads in a kernel and the functions that it calls; the kernel is first."""
         self._kernels.append(functions[0])  # keeps the nodes alive, whose identities are the keys
         uses = _KernelUses(functions).find_uses()
+        for place in find_validated_reads(functions):
+            uses[place] = max(uses.get(place, ValueUse.WAIT), ValueUse.WAIT)
         self._uses |= uses
         self._guesses |= find_guesses(functions, {place for place, use in uses.items() if use == ValueUse.WAIT})
 

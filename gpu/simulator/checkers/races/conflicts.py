@@ -51,14 +51,14 @@ class SiteTable:
     properties : array
         For each site its "strength", whether it "reads", the "use" of its value, the "level" of its scope, and whether
         it is a write of a "bulk" copy.
-    has_narrow_scopes, has_bulk_writes : bool
+    has_narrow_scopes, has_bulk_writes, has_waits : bool
         Whether any site has such a property.
     """
 
     def __init__(self) -> None:
         self.sites: list[AccessSite] = []
         self.properties = np.zeros(64, _COLUMNS)
-        self.has_narrow_scopes = self.has_bulk_writes = False
+        self.has_narrow_scopes = self.has_bulk_writes = self.has_waits = False
         self._numbers: dict[int, int] = {}
 
     def find_number(self, site: AccessSite) -> int:
@@ -78,6 +78,7 @@ class SiteTable:
             )
             self.has_bulk_writes |= site.bulk and site.action == "write"
             self.has_narrow_scopes |= is_narrow(site)
+            self.has_waits |= site.is_strong and site.action == "read" and site.use == ValueUse.WAIT
         return number
 
     def are_strong(self, numbers: Array) -> Array:

@@ -472,8 +472,9 @@ class RaceChecker(Checker):
         races: Array = np.ones(indices.size, bool)
         if site.is_strong:
             is_global = checked.access.memory.space == "global"
-            # Without any fence, a kernel does not order its volatile data.
-            flag_use = ValueUse.WAIT if not is_global else ValueUse(synchronization.has_fences)
+            # Without a fence and without a wait for a flag, a kernel does not mean to order its volatile data.
+            is_ordering = synchronization.has_fences or self._sites.has_waits
+            flag_use = ValueUse.WAIT if not is_global else ValueUse(is_ordering)
             levels = synchronization.find_levels(lanes, threads) if self._sites.has_narrow_scopes else None
             races = self._sites.find_conflicts(site, numbers, levels, flag_use)
         rest = races.nonzero()[0]

@@ -203,6 +203,123 @@ __global__ void k(const int *in, int *sum) {
 
 PAIRS = (
     KernelPair(
+        "sequence lock over volatile data that are passed on",
+        "sequence lock without a fence after the data",
+        2,
+        32,
+        ("zeros:2", "zeros:1"),
+        """
+__device__ volatile unsigned version;
+__global__ void k(int *data, int *out) {
+    volatile int *pair = data;
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        for (int round = 1; round < 4; ++round) {
+            version = 2 * round - 1;
+            __threadfence();
+            pair[0] = round;
+            pair[1] = -round;
+            __threadfence();
+            version = 2 * round;
+        }
+    } else {
+        int a, b;
+        unsigned before, after;
+        do {
+            before = version;
+            __threadfence();
+            a = pair[0];
+            b = pair[1];
+            __threadfence(/* last */);
+            after = version;
+        } while (before != after || before % 2 || before == 0);
+        out[0] = a + b;
+    }
+}
+""",
+        (("            __threadfence(/* last */);\n", ""),),
+        ("race",),
+        "The values count only if the version has not changed.",
+        "The version may be read before the data.",
+    ),
+    KernelPair(
+        "stack with a count in its head",
+        "stack with the payload after the push",
+        2,
+        32,
+        ("zeros:4", "zeros:1"),
+        """
+typedef unsigned long long Head;
+__device__ Head head;
+__device__ volatile int following[4];
+__device__ void push(int node) {
+    Head seen;
+    do {
+        seen = atomicAdd(&head, 0);
+        following[node] = (int)seen;
+        __threadfence();
+    } while (atomicCAS(&head, seen, ((seen >> 32) + 1) << 32 | (unsigned)node) != seen);
+}
+__device__ int pop() {
+    for (;;) {
+        Head seen = atomicAdd(&head, 0);
+        __threadfence();
+        if ((int)seen == 0) return 0;
+        int next = following[(int)seen];
+        if (atomicCAS(&head, seen, ((seen >> 32) + 1) << 32 | (unsigned)next) == seen) {
+            __threadfence();
+            return (int)seen;
+        }
+    }
+}
+__global__ void k(int *payload, int *out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        payload[1] = 5;
+        push(1);
+        payload[2] = 6;
+        push(2);
+    }
+    for (int i = 0; i < 3; ++i) {
+        int node = pop();
+        if (node) {
+            payload[node] += 1;
+            push(node);
+        }
+    }
+}
+""",
+        (("payload[node] += 1;\n            push(node);", "push(node);\n            payload[node] += 1;"),),
+        ("race",),
+        "A late compare-and-swap fails, and the next node is discarded.",
+        "Another thread may own the node already.",
+    ),
+    KernelPair(
+        "volatile message with fences",
+        "volatile message without any fence",
+        2,
+        32,
+        ("zeros:2", "zeros:1"),
+        """
+__global__ void k(volatile int *box, int *out) {
+    if (threadIdx.x) return;
+    if (blockIdx.x == 0) {
+        box[0] = 42;
+        __threadfence();
+        box[1] = 1;
+    } else {
+        while (box[1] == 0) {}
+        __threadfence();
+        out[0] = box[0];
+    }
+}
+""",
+        (("        __threadfence();\n", ""),),
+        ("race",),
+        "The flag releases the data.",
+        "Volatile accesses to two locations may become visible in any order.",
+    ),
+    KernelPair(
         "relaxed arrival after a fence",
         "relaxed arrival without a fence",
         1,

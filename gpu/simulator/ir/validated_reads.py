@@ -1,0 +1,136 @@
+"""Strong reads of data whose values count only if a flag has not changed meanwhile, as in a seqlock."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+
+from gpu.base.errors import SourcePosition
+from gpu.simulator.ir.nodes import (
+    Assign,
+    Atomic,
+    Binary,
+    Cast,
+    Declare,
+    Element,
+    Expression,
+    Fence,
+    Function,
+    Global,
+    Intrinsic,
+    Load,
+    Local,
+    Member,
+    Offset,
+    Unary,
+)
+from gpu.simulator.ir.walking import walk
+
+_Spot = tuple[str, int, int]
+"""A file, line and column."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A strong read: what identifies its pointer, and where it is."""
+
+    location: Hashable
+    spot: _Spot
+
+
+def find_validated_reads(functions: Iterable[Function]) -> set[int]:
+    """Return the identities of the places of volatile reads that a later access validates.
+
+    Such a read is between a strong read of a flag and a later access of the same flag, which tests whether the flag
+    still has the value that was read: by a comparison with another strong read, after a fence, or by an atomic
+    compare-and-swap. If another thread writes the data meanwhile, the flag has changed, and the value is discarded. So
+    a seqlock reads its data, a stack the next element, and a deque a task that another thread may take.
+    """
+    return {place for function in functions for place in _find_function_reads(function)}
+
+
+def _find_function_reads(function: Function) -> Iterator[int]:
+    nodes = list(walk(function.body))
+    data = [node.place for node in nodes if isinstance(node, Load) and node.place.volatile and node.place.order is None]
+    if not data:
+        return
+    fences = [_find_spot(node.position) for node in nodes if _is_fence(node)]
+    values: dict[int, list[Expression]] = {}
+    for node in nodes:
+        match node:
+            case Declare(slot, _, value) if value is not None:
+                values.setdefault(slot, []).append(value)
+            case Assign(_, Local(slot=slot), value):
+                values.setdefault(slot, []).append(value)
+    for begin, end, is_swap in _find_windows(nodes, values):
+        for place in data:
+            spot = _find_spot(place.position)
+            is_inside = begin < spot < end
+            if is_inside and (is_swap or (_is_between(fences, begin, spot) and _is_between(fences, spot, end))):
+                yield id(place)
+
+
+def _find_windows(nodes: list[object], values: dict[int, list[Expression]]) -> Iterator[tuple[_Spot, _Spot, bool]]:
+    """Yield the spots of two accesses of a flag whose values are compared, and whether the second one is a swap."""
+    for node in nodes:
+        if isinstance(node, Binary) and node.op in ("==", "!="):
+            left, right = (_find_reads(side, values, set()) for side in (node.left, node.right))
+            for first in left:
+                for second in right:
+                    if first.location == second.location and first.spot != second.spot:
+                        yield min(first.spot, second.spot), max(first.spot, second.spot), False
+        elif isinstance(node, Atomic) and node.op == "cas" and node.used:
+            swap = _read_of(node.place)
+            for first in _find_reads(node.arguments[0], values, set()):
+                if first.location == swap.location:
+                    yield first.spot, swap.spot, True
+
+
+def _find_reads(value: Expression, values: dict[int, list[Expression]], visited: set[int]) -> set[_Read]:
+    """Return the strong reads from which a value is computed."""
+    match value:
+        case Load(_, place):
+            return {_read_of(place)} if place.volatile else set()
+        case Atomic(_, _, place):
+            return {_read_of(place)}
+        case Local(slot=slot) if slot not in visited:
+            visited.add(slot)
+            return {read for each in values.get(slot, []) for read in _find_reads(each, values, visited)}
+        case Cast(operand=operand) | Unary(operand=operand):
+            return _find_reads(operand, values, visited)
+        case Binary(left=left, right=right):
+            return _find_reads(left, values, visited) | _find_reads(right, values, visited)
+        case Intrinsic(arguments=arguments):
+            return {read for each in arguments for read in _find_reads(each, values, visited)}
+    return set()
+
+
+def _read_of(place: Element) -> _Read:
+    return _Read(_find_location(place), _find_spot(place.position))
+
+
+def _find_location(place: Element) -> Hashable:
+    """Return what identifies a flag: its variable or parameter, and its offset in it; its own place if unknown."""
+    pointer: Expression = place.pointer
+    offset = 0
+    while isinstance(pointer, Offset | Member | Cast):
+        offset += pointer.offset if isinstance(pointer, Member) else 0
+        pointer = pointer.operand if isinstance(pointer, Cast) else pointer.pointer
+    match pointer:
+        case Local(slot=slot):
+            return slot, offset
+        case Global(name=name):
+            return name, offset
+    return id(place)
+
+
+def _is_fence(node: object) -> bool:
+    return isinstance(node, Fence) and node.name.startswith("__threadfence")
+
+
+def _find_spot(position: SourcePosition) -> _Spot:
+    return position.file, position.line, position.column
+
+
+def _is_between(spots: Iterable[_Spot], begin: _Spot, end: _Spot) -> bool:
+    return any(begin < spot < end for spot in spots)
