@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Literal
 
 RaceScope = Literal[
-    "instruction", "update", "copy", "running bulk", "bulk", "warp", "block", "cluster", "grid", "launches"
+    "instruction", "update", "claim", "copy", "running bulk", "bulk", "warp", "block", "cluster", "grid", "launches"
 ]
 """The narrowest scope that contains two accesses: one instruction, or threads of one warp, block, cluster or grid, or
-two launches; "update" if threads of a block read and write one element by one statement; "copy" or "running bulk" if
-one access is an asynchronous copy that is still running, the latter by an mbarrier; "bulk" if the earlier one is a bulk
-copy to shared memory, which an mbarrier completes."""
+two launches; "update" if threads of a block read and write one element by one statement, "claim" if they read it first
+and then write it by another one; "copy" or "running bulk" if one access is an asynchronous copy that is still running,
+the latter by an mbarrier; "bulk" if the earlier one is a bulk copy to shared memory, which an mbarrier completes."""
 
 _ADVICE: dict[RaceScope, str] = {
     "instruction": "The threads of one statement are unordered: use an atomic operation, or let one thread write",
     "update": "Several threads update this element by one statement, in which no barrier fits: use an atomic operation",
+    "claim": "Several threads read this element and then write it, and a barrier leaves the order of their writes "
+    "open: use one atomic operation for both, such as atomicCAS() or atomicMax(), or let one thread do it",
     "copy": "The asynchronous copy runs until its thread waits for it: add a wait between the two accesses, such as "
     "__pipeline_wait_prior(), or let an existing one leave fewer copies pending, and add a __syncthreads() after it if "
     "other threads access the data",
@@ -45,6 +47,10 @@ RaceCause = Literal[
     "ignored flag",
     "late write",
     "early flag",
+    "unordered flag write",
+    "unordered flag read",
+    "relaxed arrival",
+    "relaxed wait",
 ]
 """Why synchronization through memory does not order two accesses."""
 
@@ -79,10 +85,18 @@ _CAUSES: dict[RaceCause, str] = {
     "add a {fence} between the write and the read, or make both accesses seq_cst",
     "early flag": "The flag that was read was written before these data: write the flag after the data and a {fence}. "
     "If it belongs to earlier data, wait until these have been read before overwriting them",
+    "unordered flag write": "{other} writes the flag, or releases the lock, that was read, and no barrier orders the "
+    "earlier access before: add a {barrier} between this access and the fence before that write",
+    "unordered flag read": "{other} has read the flag, or taken the lock, that orders them, and no barrier orders the "
+    "later access after: add a {barrier} between the fence after that read and this access",
+    "relaxed arrival": "The earlier thread's arrival at the barrier is relaxed, which orders no earlier access: arrive "
+    "with release order, or add a {fence} before the arrival",
+    "relaxed wait": "The later thread's wait at the barrier is relaxed, which orders no later access: wait with "
+    "acquire order, or add a {fence} after the wait",
 }
 
 
-def format_race_cause(cause: RaceCause, *, fence: str, scope: str) -> str:
+def format_race_cause(cause: RaceCause, *, fence: str, scope: str, other: str = "", barrier: str = "") -> str:
     """Return a sentence that states why synchronization through memory does not order two accesses.
 
     Parameters
@@ -93,8 +107,13 @@ def format_race_cause(cause: RaceCause, *, fence: str, scope: str) -> str:
         A fence that both threads are in the scope of.
     scope : str
         The widest scope that does not contain both threads: "block" or "cluster".
+    other : str
+        The thread that writes or reads the flag, if it is a third one.
+    barrier : str
+        A barrier for this thread and the one whose access it does not order.
     """
-    return _CAUSES[cause].format(fence=f"{fence}()", scope=scope) + "."
+    text = _CAUSES[cause].format(fence=f"{fence}()", scope=scope, other=other, barrier=barrier)
+    return text[0].upper() + text[1:] + "."
 
 
 def format_race_advice(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -152,6 +152,8 @@ class HappensBefore:
         self._thread_bits = _warp_bits(geometry.thread_mask.bits)
         self.synchronization.batch_begins(batch, math.prod(batch.grid))
         self._waiting: dict[tuple[int, int], list[_PartialSync]] = {}
+        # The time of each lane's last relaxed arrival at a cluster barrier or an mbarrier.
+        self._relaxed_arrivals: dict[int, int] = {}
         self.has_barriers = False
         self.has_warp_times = False
 
@@ -173,6 +175,8 @@ class HappensBefore:
     def cluster_arrives(self, time: int, mask: LaneMask, *, is_relaxed: bool) -> None:
         """Record an arrival of lanes at their clusters' barriers; a relaxed one orders what a fence precedes."""
         self.has_warp_times = True
+        if is_relaxed:
+            self._relaxed_arrivals.update(dict.fromkeys(mask.lanes.tolist(), time))
         if self._cluster_times is not None:
             lanes = mask.lanes
             times = self.synchronization.find_fence_times(lanes, "cluster") if is_relaxed else time
@@ -183,6 +187,12 @@ class HappensBefore:
         if self._cluster_times is not None:
             self._cluster_times.pass_counts[mask.lanes] = self._cluster_times.arrival_counts[mask.lanes]
             self.synchronization.join_cluster(mask.lanes)
+
+    def find_relaxed_operation(self, lane: int, thread: int, event: int) -> Literal["arrival", "wait"] | None:
+        """Return which operation at a barrier does not order an event of a thread before a lane, as it is relaxed."""
+        if lane in self._unfenced_passes:
+            return "wait"
+        return "arrival" if self._relaxed_arrivals.get(thread - self.first_thread, 0) > event else None
 
     def warp_barrier(self, time: int, mask: LaneMask, member_mask: Any, exited_mask: LaneMask | None) -> None:
         """Record a `__syncwarp`.
@@ -289,6 +299,8 @@ class HappensBefore:
             self._cluster_clocks = np.full((self._warp_time.size, self._lanes_per_cluster), _FIRST, np.int64)
         self.has_warp_times = True
         is_own = not (change.completes_copy or is_relaxed)
+        if is_relaxed:
+            self._relaxed_arrivals[lane] = time
         clock = self._cluster_clocks[lane] if is_own else self._cluster_clocks[lane].copy()
         base = self._cluster_starts[lane // self._threads_per_block]
         clock[base + lane % self._threads_per_block] = time

@@ -698,18 +698,18 @@ class RaceChecker(Checker):
         is_copy = scope in ("copy", "running bulk")
         cause = None if is_copy or scope == "launches" else self._find_cause(checked, lane, earlier, thread, event)
         is_read_and_write = (earlier.action, access.site.action) in (("read", "write"), ("write", "read"))
-        if (
-            cause is None
-            and scope in ("warp", "block")
-            and is_read_and_write
-            and self._is_update(checked, lane, earlier)
-        ):
-            scope = "update"
+        flag = None if is_copy or scope == "launches" or cause else self._find_flag_thread(lane, thread, event)
+        if flag is not None:
+            cause = flag[0]
+        if cause is None and scope in ("warp", "block") and is_read_and_write:
+            scope = self._find_update_scope(checked, lane, earlier, thread) or scope
         if cause is not None:
             advice = format_race_cause(
                 cause,
                 fence="__threadfence_block" if scope in ("warp", "block") else "__threadfence",
                 scope="cluster" if scope == "grid" and checked.batch.cluster_blocks > 1 else "block",
+                other="" if flag is None else self._describe_thread(checked, flag[1]),
+                barrier="" if flag is None else flag[2],
             )
         else:
             advice = format_race_advice(
@@ -730,14 +730,18 @@ class RaceChecker(Checker):
             names,
         )
 
-    def _is_update(self, checked: _CheckedAccess, lane: int, earlier: AccessSite) -> bool:
-        """Return whether several lanes write the element of a lane by the statement that has read it."""
-        if checked.access.site.action != "write" or _line_key(earlier.position) != _line_key(
-            checked.access.site.position
-        ):
-            return False
-        cell = checked.cells[checked.lanes == lane][0]
-        return bool(np.count_nonzero(checked.cells == cell) > 1)
+    def _find_update_scope(
+        self, checked: _CheckedAccess, lane: int, earlier: AccessSite, thread: int
+    ) -> RaceScope | None:
+        """Return "update" or "claim" if several lanes read and write the element of a lane, so that no barrier fits."""
+        if checked.access.site.action != "write":
+            return None
+        writers = checked.lanes[checked.cells == checked.cells[checked.lanes == lane][0]]
+        if writers.size == 1:
+            return None
+        if _line_key(earlier.position) == _line_key(checked.access.site.position):
+            return "update"
+        return "claim" if thread in self._threads[writers] else None
 
     def _find_cause(
         self, checked: _CheckedAccess, lane: int, earlier: AccessSite, thread: int, event: int
@@ -760,7 +764,18 @@ class RaceChecker(Checker):
         block, other = (int(each) // per_block for each in (self._threads[lane], thread))
         if cause is None and self._tickets.follow(block, other, event):
             cause = "unfenced ticket"
+        if cause is None and (operation := self._order.find_relaxed_operation(lane, thread, event)):
+            cause = "relaxed arrival" if operation == "arrival" else "relaxed wait"
         return cause
+
+    def _find_flag_thread(self, lane: int, thread: int, event: int) -> tuple[RaceCause, int, str] | None:
+        """Return that a third thread writes or reads the flag, this thread, and the barrier that is missing."""
+        synchronization, mine = self._order.synchronization, int(self._threads[lane])
+        writer = synchronization.find_flag_writer(lane, thread, event)
+        if writer is not None:
+            return "unordered flag write", writer, _choose_barrier(thread, writer)
+        reader = synchronization.find_flag_reader(lane, thread, event)
+        return None if reader is None else ("unordered flag read", reader, _choose_barrier(mine, reader))
 
     def _find_flag_time(self, lane: int, thread: int, event: int) -> int:
         """Return when the flag that a lane has read last was written by a thread, or for it; 0 if it was not.
@@ -838,6 +853,13 @@ _VERBS = {"read": "read", "write": "wrote", "atomic": "atomic operand"}
 
 def _array_key(memory: FlatMemory) -> ArrayKey:
     return (memory.data.ctypes.data, memory.data.size)
+
+
+def _choose_barrier(thread: int, other: int) -> str:
+    """Return a barrier for two threads of a block."""
+    if thread // WARP != other // WARP:
+        return "__syncthreads()"
+    return "__syncwarp(), or a __syncthreads() if other warps access the data too,"
 
 
 def _line_key(position: SourcePosition) -> _Line:

@@ -611,6 +611,30 @@ class Synchronization:
                     return "ignored flag"
         return None
 
+    def find_flag_writer(self, lane: int, thread: int, event: int) -> int | None:
+        """Return a thread of another thread's block of which a lane has acquired later events than one of the latter.
+
+        It has released after the event, but not the event, as no barrier orders that before; None if there is none.
+        """
+        first = thread // self._threads_per_block * self._threads_per_block
+        threads = first + self._threads[self._first_thread + lane != first + self._threads]
+        for clock in (each.acquired for each in self._find_knowledge(lane)):
+            if clock is not None:
+                known = np.flatnonzero(clock.includes(threads, np.full(threads.size, event), self._threads_per_block))
+                if known.size:
+                    return int(threads[known[0]])
+        return None
+
+    def find_flag_reader(self, lane: int, thread: int, event: int) -> int | None:
+        """Return a thread of a lane's block that has acquired an event that the lane itself has not; None if none."""
+        block = lane // self._threads_per_block
+        for other, knowledge in self._of_lane.items():
+            clock = knowledge.acquired
+            is_near = other != lane and other // self._threads_per_block == block
+            if is_near and clock is not None and clock.knows(thread, event, self._threads_per_block):
+                return self._first_thread + other
+        return None
+
     def _explain_observation(
         self,
         lane: int,

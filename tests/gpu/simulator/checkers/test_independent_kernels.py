@@ -58,3 +58,12 @@ def test_a_race_by_a_late_write_names_its_cause(pair: KernelPair) -> None:
     findings = simulate("k.cu", "k", pair.grid, pair.block, pair.arguments, source=pair.build_wrong_source()).findings
     assert "only after the thread has read the other flag" in findings[0].message
     assert "--schedule" not in findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("right", "operation"), [("relaxed arrival after a fence", "arrival"), ("relaxed wait before a fence", "wait")]
+)
+def test_a_relaxed_operation_on_a_barrier_object_names_its_cause(right: str, operation: str) -> None:
+    pair = next(pair for pair in PAIRS if pair.right == right)
+    findings = simulate("k.cu", "k", pair.grid, pair.block, pair.arguments, source=pair.build_wrong_source()).findings
+    assert f"thread's {operation} at the barrier is relaxed" in findings[0].message

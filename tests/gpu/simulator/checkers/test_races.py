@@ -143,6 +143,21 @@ def test_a_finding_says_what_would_order_the_two(name: str) -> None:
     assert found.message.endswith(f". {said}")
 
 
+@pytest.mark.parametrize(
+    ("statements", "said"),
+    [
+        (
+            "if (s[t / 2] < t)\n    s[t / 2] = t;",
+            "a barrier leaves the order of their writes open: use one atomic operation for both",
+        ),
+        ("if (t < 8 && s[0] == 0)\n    out[i] = 1;\nif (t >= 8)\n    s[0] = 3;", "add a __syncthreads() between them"),
+    ],
+)
+def test_no_barrier_is_advised_between_a_test_and_a_write_of_the_same_threads(statements: str, said: str) -> None:
+    found = find_races(statements, "__shared__ int s[64];", block=64)
+    assert said in found[0].message
+
+
 def test_blocks_of_a_cluster_need_its_barrier() -> None:
     source = """#include <cooperative_groups.h>
     __global__ void __cluster_dims__(2, 1, 1) f(int *out) {

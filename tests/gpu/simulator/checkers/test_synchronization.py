@@ -30,6 +30,8 @@ NARROW_ACCESS = "A strong access is of block scope"
 EARLY_FLAG = "The flag that was read was written before these data"
 NO_TICKET_FENCE = "No fence precedes the atomic operation by which the other thread learns"
 IGNORED_FLAG = "No branch tests the value of the flag"
+LONE_WRITE = "writes the flag, or releases the lock, that was read, and no barrier orders"
+LONE_READ = "has read the flag, or taken the lock, that orders them, and no barrier orders the later access after"
 
 
 @dataclass(frozen=True)
@@ -291,7 +293,14 @@ LOCKS = {
             f"if (t == 0) {{ while (atomicCAS(flag, 0, 1) != 0) {{}} {FENCE} }} __syncthreads(); data[t] += 1; "
             f"if (t == 0) {{ {FENCE} atomicExch(flag, 0); }}"
         ),
-        NO_CAUSE,
+        LONE_WRITE,
+    ),
+    "a block holds it and does not wait after it is taken": (
+        (
+            f"if (t == 0) {{ while (atomicCAS(flag, 0, 1) != 0) {{}} {FENCE} }} data[t] += 1; "
+            f"__syncthreads(); if (t == 0) {{ {FENCE} atomicExch(flag, 0); }}"
+        ),
+        LONE_READ,
     ),
     "ABA stack": (
         # `next` of a node is read while another thread may push the node again.
@@ -545,7 +554,7 @@ WAIT = f"while ({REFERENCE}.load(cuda::memory_order_acquire) == 0) {{}}"
         (f"{REFERENCE}.store(1, cuda::memory_order_release);", "__syncthreads();", ""),
         (f"{REFERENCE}.store(1, cuda::memory_order_relaxed);", "__syncthreads();", RELAXED_WRITE),
         ("*(volatile int *)flag = 1;", "__syncthreads();", NO_RELEASE_FENCE),
-        (f"{REFERENCE}.store(1, cuda::memory_order_release);", "", NO_CAUSE),
+        (f"{REFERENCE}.store(1, cuda::memory_order_release);", "", LONE_WRITE),
     ],
 )
 def test_a_thread_publishes_the_data_of_its_block(write: str, barrier: str, cause: str) -> None:
@@ -628,7 +637,7 @@ out[i] = data[(i + 32) % (gridDim.x * blockDim.x)];"""
     ("first", "before", "after", "cause"),
     [
         ("__syncthreads();", FENCE, FENCE, ""),
-        ("", FENCE, FENCE, NO_CAUSE),
+        ("", FENCE, FENCE, f"{LONE_WRITE} the earlier access before: add a __syncwarp(), or a __syncthreads()"),
         ("__syncthreads();", "", FENCE, NO_CAUSE),
         ("__syncthreads();", FENCE, "", NO_ACQUIRE_FENCE),
         ("__syncthreads();", FENCE_BLOCK, FENCE, NARROW_RELEASE_FENCE),
