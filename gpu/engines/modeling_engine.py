@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -173,16 +173,12 @@ class ModelingEngine(SimulatorEngine):
         super().free(buffer)
         self._host_backed_buffers.discard(cast(SimulatedBuffer, buffer))
 
-    def _detach_from_host(self, buffers: Iterable[SimulatedBuffer]) -> None:
-        """Copy buffers that share the host's memory."""
-        for buffer in self._host_backed_buffers.intersection(buffers):
-            buffer.data = buffer.data.copy()
-            self._host_backed_buffers.remove(buffer)
-
     def fill(self, buffer: Buffer, value: float) -> None:
         self._run_pending_launch()
         assert isinstance(buffer, SimulatedBuffer)
-        self._detach_from_host([buffer])
+        if buffer in self._host_backed_buffers:
+            buffer.data = np.empty_like(buffer.data)
+            self._host_backed_buffers.remove(buffer)
         super().fill(buffer, value)
         time = self._gpu.launch_us * 0.7 + min(buffer.data.size / 750.0, 1.0e9) / 1e3
         time = min(time, self._gpu.launch_us + buffer.data.size / self._gpu.memory_gb_s / 1e3)
@@ -214,12 +210,18 @@ class ModelingEngine(SimulatorEngine):
         if not runs or self._executed_instructions + work > _MAX_LANE_INSTRUCTIONS or size > _MAX_BYTES:
             self._has_skipped_launch = True
             return
-        self._detach_from_host(buffers)
         # A host program may free the arguments before the launch is executed here.
-        copied = [replace_buffer(argument, replace) for argument in arguments]
+        copies = {buffer: replace(buffer) for buffer in buffers}
+        copied = [replace_buffer(argument, copies.__getitem__) for argument in arguments]
+        host_backed = self._host_backed_buffers.intersection(buffers)
 
         def run() -> None:
             self._executed_instructions += work
+            for buffer in host_backed:
+                copies[buffer].data = copies[buffer].data.copy()
+                if buffer in self._host_backed_buffers:  # it is not freed
+                    buffer.data = copies[buffer].data
+                    self._host_backed_buffers.remove(buffer)
             super(ModelingEngine, self).launch(kernel.simulated, grid, block, *copied, shared_bytes=shared_bytes)
 
         self._pending = run

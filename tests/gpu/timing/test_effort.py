@@ -91,5 +91,10 @@ extern "C" __global__ void twice(int *values, int n) {
     assert engine.download(one).tolist() == [4 * i for i in range(1000)]
     engine.fill(other, 0)
     assert not engine.download(other).any()
+    last = engine.upload(values)
+    engine.launch(kernel, (4, 1, 1), (256, 1, 1), last, np.int32(1000))
+    assert np.shares_memory(last.data, values), "a launch that is not executed needs no copy"
+    engine.free(last)
+    engine.launch(kernel, (4, 1, 1), (256, 1, 1), one, np.int32(1000))  # executes the launch before it
     assert values.tolist() == list(range(1000))
     engine.close()
