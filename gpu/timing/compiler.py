@@ -8,8 +8,9 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 from gpu.base import folders
@@ -51,12 +52,9 @@ class AssembledFile:
     kernels: dict[str, MachineKernel]
 
     def to_json(self) -> str:
+        get_values = attrgetter(*(each.name for each in fields(MachineInstruction)))
         rows = {
-            name: [
-                kernel.registers,
-                kernel.spilled_bytes,
-                [astuple(instruction) for instruction in kernel.instructions],
-            ]
+            name: [kernel.registers, kernel.spilled_bytes, [*map(get_values, kernel.instructions)]]
             for name, kernel in self.kernels.items()
         }
         return json.dumps([self.ptx, rows])
