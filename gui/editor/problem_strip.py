@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import re
+from collections.abc import Sequence
 
-from PyQt6.QtCore import QEvent, QObject, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QObject, QRect, Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QVBoxLayout
 
@@ -17,8 +19,11 @@ _MIN_CODE_HEIGHT = 110
 """Minimum height in pixels that is left to the code."""
 _MIN_LINES, _MAX_LINES = 2, 7
 """Minimum and maximum number of lines for a problem, in a low and a high editor."""
-_WRAPPING_LOSS = 0.4
-"""Lines lost to word wrapping: unused space at line ends and on the last line."""
+_MARGINS = 28
+"""Pixels beside the message and the button."""
+_MIN_TEXT_WIDTH = 120
+"""Minimum width in pixels that a message is wrapped at."""
+_WRAPPED = int(Qt.TextFlag.TextWordWrap)
 
 
 class ProblemStrip(QFrame):
@@ -101,21 +106,39 @@ class ProblemStrip(QFrame):
     def _show_text(self, text: str) -> None:
         """Show a text in as many lines as leave the code most of the height; the tooltip has the whole text."""
         self._text = text
-        metrics = self.message.fontMetrics()
-        room = self.width() - self.next_button.sizeHint().width() - look().px(40)
-        parent = self.parentWidget()
+        metrics, parent = self.message.fontMetrics(), self.parentWidget()
         free = 0 if parent is None else parent.height() - look().px(_MIN_CODE_HEIGHT)
+        if not self.remedy.isHidden():
+            free -= self.remedy.sizeHint().height()
         lines = min(max(free // metrics.lineSpacing(), _MIN_LINES), _MAX_LINES)
-        width = max(round((lines - _WRAPPING_LOSS) * room), look().px(200))
-        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, width)
-        if shown != text and " " in shown:
-            shown = f"{shown[:-1].rpartition(' ')[0]} …"  # no part of a word
+        width = self.width() - self.next_button.sizeHint().width() - look().px(_MARGINS)
+        room = QRect(0, 0, max(width, look().px(_MIN_TEXT_WIDTH)), 10_000)
+
+        def fits(shown: str) -> bool:
+            return metrics.boundingRect(room, _WRAPPED, shown).height() <= lines * metrics.lineSpacing()
+
+        shorter = _list_shorter_texts(text)
+        shown = next(filter(fits, shorter), "")
+        if not shown:
+            words = shorter[-1].split(" ")
+            most = bisect.bisect(range(1, len(words)), False, key=lambda count: not fits(_join_words(words, count)))
+            shown = _join_words(words, max(most, 1))
         self.message.setText(shown)
         self.message.setToolTip(wrap_tip(text))
 
     def _set_tone(self, tone: str) -> None:
         restyle(self, "tone", tone)
         restyle(self.message, "tone", tone)
+
+
+def _list_shorter_texts(text: str) -> tuple[str, ...]:
+    """Return a text, then without a race's values, then also without the memory space: its end is the advice."""
+    bare = re.sub(r": (?:wrote|read|atomic operand) [^:]*?(?=\. [A-Z])", "", text)
+    return text, bare, re.sub(r" \((?:shared|global) memory\)", "", bare)
+
+
+def _join_words(words: Sequence[str], count: int) -> str:
+    return f"{' '.join(words[:count])} …"
 
 
 def _shorten_message(message: str, line: int) -> str:

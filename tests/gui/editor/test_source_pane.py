@@ -484,14 +484,22 @@ RACE = (
 )
 
 
-@pytest.mark.parametrize("size", [(390, 250), (410, 160)])
-def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_most(qtbot, pane, size):
+@pytest.mark.parametrize(
+    ("size", "values", "end"),
+    [
+        ((390, 250), True, "use an atomic operation."),
+        ((390, 220), False, "use an atomic operation."),
+        ((410, 160), False, "…"),
+    ],
+)
+def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_most(qtbot, pane, size, values, end):
     pane.resize(*size)
     line = pane.code.textCursor().blockNumber() + 1
     pane.document.show_diagnostics(pane.document.text, [Diagnostic(line, 1, 3, "error", RACE)])
     said = pane.strip.message
     qtbot.waitUntil(lambda: pane.strip.isVisible() and said.heightForWidth(said.width()) <= said.height())
-    assert said.text().endswith("use an atomic operation." if size[1] == 250 else "…"), said.text()
+    assert said.text().endswith(end), said.text()
+    assert ("wrote 115, read 115" in said.text()) == values
     assert pane.strip.height() < pane.code.height()
     assert said.toolTip().endswith("use an atomic operation.")
     assert f"Line {line}: Race between Write at line 113 by thread 128 and Read at" in said.toolTip()
