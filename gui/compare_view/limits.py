@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PyQt6.QtCore import QModelIndex, QRect, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QPainter, QResizeEvent
+from PyQt6.QtGui import QColor, QFont, QFontMetrics, QPainter, QResizeEvent
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -26,13 +26,19 @@ from gui.widgets.glossary_tip import add_definition
 TIME_TITLE = "µs"
 _MAX_NAME_SHARE = 0.24
 """Maximum share of the width for the variants' names."""
-_MIN_FIGURE_WIDTH = 41
-"""Minimum width of a column of figures in pixels, at the normal text size, for "9 999"."""
-_PADDING = 12
-"""Pixels beside a text in its cell, and above and below the lines of a name."""
+_MIN_FIGURE = "99.9"
+"""A column of figures has at least the width of this one."""
+_FIGURE_PADDING = 7
+"""Pixels beside the longest figure of a column, at the normal text size."""
+_MAX_NAME_LINES = 2
+"""Lines of a name at the normal text size; where one needs more, all names are written in the small size."""
+_PADDING = 8
+"""Pixels beside a text in its cell."""
+_ROW_PADDING = 6
+"""Pixels above and below the lines of a name or reason."""
 _WORD_PADDING = 9
 """Pixels beside the longest word of a name."""
-_HEAD_PADDING = 6
+_HEAD_PADDING = 4
 """Pixels beside the name of a column, at the normal text size."""
 _MIN_AMOUNT_US = 0.005
 """Microseconds below which a cell is empty."""
@@ -86,6 +92,7 @@ class LimitsTable(QTableWidget):
         self._models: Mapping[int, ModeledTime | Failure] = {}
         self._bounds: Mapping[int, str] = {}
         self._titles: Sequence[str] = ()
+        self._name_font = self.font()
         self.itemSelectionChanged.connect(lambda: self.row_selected.emit(self.currentRow()))
 
     def show_titles(self, titles: Sequence[str]) -> None:
@@ -139,9 +146,9 @@ class LimitsTable(QTableWidget):
         # A reason wraps in the visible columns: beyond them, its end would be off the screen.
         visible = max(sum(end <= view.width() for end in ends[1:]), 1)
         for line, title in enumerate(self._titles):
-            needed = self._text_height(title, self.columnWidth(0))
+            needed = self._text_height(title, self.columnWidth(0), QFontMetrics(self._name_font))
             if text := self._find_text(line):
-                needed = max(needed, self._text_height(text, ends[visible] - ends[0]))
+                needed = max(needed, self._text_height(text, ends[visible] - ends[0], self.fontMetrics()))
                 if visible > 1:
                     self.setSpan(line, 2, 1, visible)
             self.setRowHeight(line, max(heights.defaultSectionSize(), needed))
@@ -153,10 +160,11 @@ class LimitsTable(QTableWidget):
             return model.message
         return self._bounds.get(line, "") if model is None else ""
 
-    def _text_height(self, text: str, width: int) -> int:
+    @staticmethod
+    def _text_height(text: str, width: int, metrics: QFontMetrics) -> int:
         """Return the height of a row for a text that wraps in a cell of a width."""
         room = QRect(0, 0, width - _PADDING, 1000)
-        return self.fontMetrics().boundingRect(room, int(Qt.TextFlag.TextWordWrap), text).height() + _PADDING // 2
+        return metrics.boundingRect(room, int(Qt.TextFlag.TextWordWrap), text).height() + _ROW_PADDING
 
     def _resize_columns(self) -> None:
         """Give each limit's column the width of its name, the names' column its share, and divide the rest."""
@@ -164,21 +172,54 @@ class LimitsTable(QTableWidget):
         view = self.viewport()
         assert heads is not None
         assert view is not None
+        figures, padding = QFontMetrics(self._figure_font(strong=True)), look().px(_FIGURE_PADDING)
         widths = {}
         for column in range(1, self.columnCount()):
             if self.isColumnHidden(column):
                 continue
             item = self.horizontalHeaderItem(column)
             text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
-            widths[column] = max(text + look().px(_HEAD_PADDING), look().px(_MIN_FIGURE_WIDTH))
-        # Names wrap between words, so the longest word is their least width.
-        words = [word for title in self._titles for word in title.split()]
-        min_width = max(map(self.fontMetrics().horizontalAdvance, words), default=0) + _WORD_PADDING
-        names = max(min(round(_MAX_NAME_SHARE * view.width()), view.width() - sum(widths.values())), min_width)
+            longest = max(map(figures.horizontalAdvance, (_MIN_FIGURE, *self._list_figures(column))))
+            widths[column] = max(text + look().px(_HEAD_PADDING), longest + padding)
+        for font in (self.font(), self._small_font()):
+            names = self._find_name_width(font, view.width(), sum(widths.values()))
+            metrics = QFontMetrics(font)
+            lines = max((self._text_height(each, names, metrics) for each in self._titles), default=0)
+            if lines <= _MAX_NAME_LINES * metrics.lineSpacing() + _ROW_PADDING:
+                break
+        self._name_font = font
+        for line in range(self.rowCount()):
+            if (name := self.item(line, 0)) is not None:
+                name.setFont(font)
         heads.resizeSection(0, names)
         more = max(view.width() - names - sum(widths.values()), 0) // len(widths)
         for column, width in widths.items():
             heads.resizeSection(column, width + more)
+
+    def _find_name_width(self, font: QFont, room: int, figures: int) -> int:
+        """Return the width of the names' column: its share of the room, as far as the figures leave it."""
+        # Names wrap between words, so the longest word is their least width.
+        words = [word for title in self._titles for word in title.split()]
+        least = max(map(QFontMetrics(font).horizontalAdvance, words), default=0) + _WORD_PADDING
+        return max(min(round(_MAX_NAME_SHARE * room), room - figures), least)
+
+    def _list_figures(self, column: int) -> list[str]:
+        """Return the figures of a column."""
+        times = [each for each in self._models.values() if isinstance(each, ModeledTime)]
+        if column == 1:
+            return [format_figure(each.time_us) for each in times]
+        return [_format_microseconds(each.limits[tuple(LIMITS)[column - 2]]) for each in times]
+
+    def _small_font(self) -> QFont:
+        font = QFont(self.font())
+        font.setPixelSize(look().small_px)
+        return font
+
+    @staticmethod
+    def _figure_font(*, strong: bool) -> QFont:
+        font = code_font(look().small_px)
+        font.setWeight(QFont.Weight.Bold if strong else QFont.Weight.Normal)
+        return font
 
     def restyle(self) -> None:
         """Apply the theme's colors and the text size."""
@@ -197,6 +238,7 @@ class LimitsTable(QTableWidget):
             tip, cells[0], cells[1] = reason, "–" if model is not None else "", reason
         strong = {0: best} | {1 + index: name == bound for index, name in enumerate(LIMITS)}
         name = QTableWidgetItem(title)
+        name.setFont(self._name_font)
         name.setToolTip(wrap_tip(f"{title}: {tip}") if tip else title)
         self.setItem(line, 0, name)
         for index, text in enumerate(cells):
@@ -206,12 +248,10 @@ class LimitsTable(QTableWidget):
             item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
             item.setToolTip(wrap_tip(tip))
             item.setData(_SHARE_ROLE, shares[index])
-            font = code_font(look().small_px)
-            font.setWeight(QFont.Weight.Bold if strong[index] else QFont.Weight.Normal)
             if is_reason:
                 item.setForeground(QColor(look().theme.muted))
             else:
-                item.setFont(font)
+                item.setFont(self._figure_font(strong=strong[index]))
             if index == 0 and best:
                 item.setForeground(QColor(look().theme.good))
             self.setItem(line, 1 + index, item)

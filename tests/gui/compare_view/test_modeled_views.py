@@ -9,11 +9,13 @@ from itertools import combinations
 import pyqtgraph as pg
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtGui import QFontMetrics
 from PyQt6.QtWidgets import QApplication, QLabel
 
 from gpu.declaration.pattern import Progress
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import LIMITS, ModelPattern
+from gpu.patterns import all_patterns
 from gpu.timing.gpus import GpuScaling
 from gui.compare_view.limits import LimitsTable
 from gui.compare_view.modeled_views import LIMITS_VIEW, OCCUPANCY, ROOFLINE
@@ -155,6 +157,25 @@ def test_limits_that_no_variant_reaches_are_hidden_so_that_the_others_fit_a_smal
     assert not table.isColumnHidden(heads.index("atomics"))
 
 
+def test_a_name_has_two_lines_where_all_limits_are_shown_in_a_small_window(qtbot) -> None:
+    table = LimitsTable()
+    qtbot.addWidget(table)
+    table.setStyleSheet(style_sheet(look()))
+    table.resize(556, 420)  # as in a window of 1024 x 700
+    variants = all_patterns()["reduction"].variants
+    table.show_titles([f"{number}  {variant.title}" for number, variant in enumerate(variants, 1)])
+    found = make_modeled_time(ModelPattern("scan", "naive", "h200", {"n": 2**24}))
+    table.show()
+    times = replace(found, time_us=1495.0, limits=dict.fromkeys(LIMITS, 58.9))
+    table.show_times(dict.fromkeys(range(len(variants)), times))
+    QApplication.processEvents()
+    assert table.verticalScrollBar().isVisible()
+    assert not table.horizontalScrollBar().maximum()
+    small, large = (QFontMetrics(table.item(0, 0).font()).lineSpacing(), table.fontMetrics().lineSpacing())
+    assert small < large, "the names are smaller rather than higher"
+    assert max(table.rowHeight(line) for line in range(table.rowCount())) < 3 * small
+
+
 def count_ink(heads, column):
     """Return the number of pixels of a column's name that are painted."""
     image, left = heads.grab().toImage(), heads.sectionViewportPosition(column)
@@ -208,12 +229,12 @@ def test_names_of_variants_are_whole_in_a_small_window(qtbot, tab, text) -> None
     table = tab.modeled_views.limits
     qtbot.waitUntil(lambda: tab.window_.width() == 1024)
     for line in range(table.rowCount()):
-        words = table.item(line, 0).text().split()
-        assert max(map(table.fontMetrics().horizontalAdvance, words)) < table.columnWidth(0) - 6
+        words, metrics = table.item(line, 0).text().split(), QFontMetrics(table.item(line, 0).font())
+        assert max(map(metrics.horizontalAdvance, words)) < table.columnWidth(0) - 6
         # Qt's hint is the height of the text, wrapped at the width of its column.
         assert table.sizeHintForIndex(table.model().index(line, 0)).height() <= table.rowHeight(line)
-        if table.fontMetrics().horizontalAdvance(table.item(line, 0).text()) > table.columnWidth(0):
-            assert table.rowHeight(line) >= 2 * table.fontMetrics().height()
+        if metrics.horizontalAdvance(table.item(line, 0).text()) > table.columnWidth(0):
+            assert table.rowHeight(line) >= 2 * metrics.height()
     # The list beside it scrolls where the names need more lines.
     qtbot.waitUntil(lambda: all(each.box.height() >= each.box.sizeHint().height() for each in tab.rows))
 
