@@ -75,7 +75,8 @@ class HypotheticalGpuSliders(QWidget):
             factor.set_values([f"×{each:g}" for each in FACTORS], _UNCHANGED_INDEX)
         for each in (self.bandwidth, self.registers, self.block):
             each.value_changed.connect(self._on_slider_moved)
-        self.set_block_sizes((), 0)
+        self.block.hide()
+        self.reset.hide()
 
     @property
     def supposed(self) -> GpuScaling:

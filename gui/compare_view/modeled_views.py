@@ -221,12 +221,13 @@ class ModeledViews(Card):
             self.select(numbers[line])
 
     def _request_block_sizes(self) -> None:
-        """Request the other block sizes of the selected variant, if the occupancy view shows them."""
+        """Request the other block sizes of the selected variant next, if the occupancy view shows them."""
         if self.view == OCCUPANCY and self.selected in self._modelables:
             keys = [(self.selected, threads) for threads in self.what_if.blocks]
             if self._modelables[self.selected].skip_reason:
                 return
-            self._todo += [key for key in keys if key not in self.results and key not in self._todo]
+            # The first request may be running.
+            self._todo[1:1] = [key for key in keys if key not in self.results and key not in self._todo]
 
     def _add_cached_results(self) -> None:
         """Add all cached results at once: drawing after each would block the window."""

@@ -296,6 +296,8 @@ def test_another_image_is_modeled_anew_and_the_first_one_when_it_is_there(qtbot,
     window.page.select_tab("Compare")
     tab = window.page.compare
     click(qtbot, tab.views.buttons[ROOFLINE])
+    sliders = tab.modeled_views.what_if
+    assert (sliders.block.isHidden(), sliders.reset.isHidden()) == (True, True), "its blocks have one size"
     assert window.messages.banner.isVisible()
     assert not tab.modeled_views.modeled
     window.bench.open_image(image.path)
@@ -412,6 +414,9 @@ def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, tab) -> None:
     assert (view.threads.value(), view.registers.value(), view.shared.value()) == (256, 32, 0)
     text = "up to 8 blocks of 256 threads: 64 of 64 warps at once (100%), limited by registers"
     assert view.occupancy_label.text() == text
+    first = model_requests(tab)[:6]
+    assert len({request.variant for request in first}) == 1, "the shown variant's block sizes come first"
+    assert len({request.params["block"] for request in first}) == 6
     assert set(view.times.points[tab.modeled_views.selected]) == {32, 64, 128, 256, 512, 1024}
     view.registers.setValue(64)
     qtbot.waitUntil(lambda: "4 blocks of 256 threads: 32 of 64 warps at once (50%)" in view.occupancy_label.text())
