@@ -117,7 +117,7 @@ class ProblemStrip(QFrame):
         def fits(shown: str) -> bool:
             return metrics.boundingRect(room, _WRAPPED, shown).height() <= lines * metrics.lineSpacing()
 
-        shorter = _list_shorter_texts(text)
+        shorter = _list_shorter_texts(text, has_remedy=not self.remedy.isHidden())
         shown = next(filter(fits, shorter), "")
         if not shown:
             words = shorter[-1].split(" ")
@@ -131,10 +131,14 @@ class ProblemStrip(QFrame):
         restyle(self.message, "tone", tone)
 
 
-def _list_shorter_texts(text: str) -> tuple[str, ...]:
-    """Return a text, then without a race's values, then also without the memory space: its end is the advice."""
+def _list_shorter_texts(text: str, *, has_remedy: bool) -> tuple[str, ...]:
+    """Return a text, then without a race's values, then also without the memory space: its end is the advice.
+
+    Where an edit is offered that follows the advice, the last text is without it.
+    """
     bare = re.sub(r": (?:wrote|read|atomic operand) [^:]*?(?=\. [A-Z])", "", text)
-    return text, bare, re.sub(r" \((?:shared|global) memory\)", "", bare)
+    without_space = re.sub(r" \((?:shared|global) memory\)", "", bare)
+    return text, bare, without_space, *([re.sub(r": add a .*", ".", without_space)] if has_remedy else [])
 
 
 def _join_words(words: Sequence[str], count: int) -> str:

@@ -712,7 +712,7 @@ class StepTab(QWidget):
             self._show_warp(moment, now)
         elif self.panes.pictures.currentWidget() is self.panes.tiles:
             self._show_tiles(moment, now)
-        self.panes.statement.show_text(now.effect)
+        self.panes.statement.show_text(now.effect, *_list_shorter_effects(now.effect))
         self.panes.phase.show_text(now.phase)
         self.panes.variables.show_text(now.variables)
 
@@ -802,6 +802,13 @@ def _describe_block(request: StepRequest | None) -> str:
     writer = request.writer
     blocks = writer.grid[0] * writer.grid[1] * writer.grid[2]
     return f"From Run: {writer.kernel}, block {format_index(writer.block, writer.grid)} of {blocks}"
+
+
+def _list_shorter_effects(effect: str) -> tuple[str, str]:
+    """Return an effect with a condition's values only, without its expression; then also without the block."""
+    name, colon, text = effect.partition(":  ")
+    values = f"{colon}{text.rpartition('  →  ')[2]}"
+    return f"{name}{values}", f"{name[max(name.find('thread'), 0) :]}{values}"
 
 
 def _is_finding_new(models: RecordingModels, before: RecordingModels | None, moment: int) -> bool:

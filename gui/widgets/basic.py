@@ -199,20 +199,25 @@ class ElidedLabel(QLabel):
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._full_text = ""
+        self._forms: tuple[str, ...] = ("",)
 
-    def show_text(self, text: str) -> None:
-        """Set the text."""
-        if text == self._full_text:
+    def show_text(self, text: str, *shorter: str) -> None:
+        """Set the text, and shorter forms of it: the first form that fits is painted, and elided is only the last."""
+        if (text, *shorter) == self._forms:
             return
-        self._full_text = text
+        self._full_text, self._forms = text, (text, *shorter)
         self.setToolTip(wrap_tip(text))
         self.setAccessibleDescription(text)
         self.update()
 
     def text(self) -> str:
         # When it is read or painted, rather than in `changeEvent`, which Qt calls several times for each new label.
-        room = self.contentsRect().width()
-        return self.fontMetrics().elidedText(self._full_text, Qt.TextElideMode.ElideRight, room)
+        room, metrics = self.contentsRect().width(), self.fontMetrics()
+        fitting = next((form for form in self._forms if metrics.horizontalAdvance(form) <= room), None)
+        if fitting is not None:
+            return fitting
+        elided = metrics.elidedText(self._forms[-1], Qt.TextElideMode.ElideRight, room)
+        return elided if len(elided) > 1 else ""  # no ellipsis alone
 
     def sizeHint(self) -> QSize:
         margins = self.contentsMargins()

@@ -53,6 +53,12 @@ class LaneGroup:
     line: int
     text: str
 
+    @property
+    def short_text(self) -> str:
+        """A text such as "7 inactive (line 66)"."""
+        words = {LaneState.IDLE: "inactive", LaneState.WAITING: "waiting"}
+        return f"{self.count} {words[self.state]} (line {self.line})" if self.state in words else self.text
+
 
 @dataclass(frozen=True, eq=False)
 class Lanes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -176,6 +177,15 @@ class LaneGrid(QWidget):
         QToolTip.showText(event.globalPosition().toPoint(), f"{name}: {words}", self)
 
 
+def list_state_texts(lanes: Lanes | None, block: int, where: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the states of a block's lanes as text, after the words of `where`, and a shorter text."""
+    groups = lanes.groups(block) if lanes is not None else ()
+    return (
+        "  ·  ".join([*where, *(group.text for group in groups)]),
+        " · ".join([*where, *(group.short_text for group in groups)]),
+    )
+
+
 class LanesCard(Card):
     """Warps and lanes, in colors and words, and the memory accesses of the current statement."""
 
@@ -215,14 +225,14 @@ class LanesCard(Card):
         self.block_label.show_text("  ·  ".join(parts) or ("one block" if lanes is not None else ""))
         # Without its title line, the card shows the block in its text.
         where = parts if not self._detailed else []
-        groups = [group.text for group in lanes.groups(block)] if lanes is not None else []
-        self.lane_states.show_text("  ·  ".join([*where, *groups]))
+        self.lane_states.show_text(*list_state_texts(lanes, block, where))
 
     def show_traffic(self, traffic: Traffic | None) -> None:
         """Show the memory accesses of the current statement."""
         lanes = self.grid.lanes
         idle_text = "no memory access" if lanes is not None else ""
-        self.traffic.show_text((traffic.summary if traffic is not None else "") or idle_text)
+        text = (traffic.summary if traffic is not None else "") or idle_text
+        self.traffic.show_text(text, text.replace(", bank conflicts 0", ""))
         self.banks.show_wavefronts(traffic.banks if traffic is not None else None)
         self.queues.show_addresses(
             traffic.addresses(self.grid.block) if traffic is not None else (), lanes.state.shape[1] if lanes else 1

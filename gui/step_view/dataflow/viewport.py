@@ -95,12 +95,16 @@ class Viewport:
         """Return the sizes at the current zoom."""
         assert self.layout is not None
         if self._sizes is None:
-            # Fit all rows where that does not crowd them.
-            pitch = (self.height - look().px(26)) / max(len(self.layout.rows), 1) if self.fitted else None
-            has_names = self._max_name_length > 1
-            min_gap = QFontMetricsF(code_font(look().small_px)).height() + 1 if has_names else 0.0
-            self._sizes = compute_metrics(look(), self._column, self._label_width(self.width), pitch, min_gap=min_gap)
+            self._sizes = self._compute_sizes(self._column, self.width, self.height if self.fitted else None)
         return self._sizes
+
+    def _compute_sizes(self, column: float, width: float, height: float | None) -> Metrics:
+        """Return the sizes for a column width; with a height, all rows are fitted where that does not crowd them."""
+        assert self.layout is not None
+        pitch = (height - look().px(26)) / max(len(self.layout.rows), 1) if height is not None else None
+        has_names = self._max_name_length > 1
+        min_gap = QFontMetricsF(code_font(look().small_px)).height() + 1 if has_names else 0.0
+        return compute_metrics(look(), column, self._label_width(width), pitch, min_gap=min_gap)
 
     def _label_width(self, width: float) -> float:
         assert self.layout is not None
@@ -113,6 +117,14 @@ class Viewport:
     def fits_values(self, width: float) -> bool:
         """Return whether a picture of the given width shows all columns with readable values."""
         return self.layout is None or self._column_space(width) / self.layout.columns >= self._min_readable_width()
+
+    def fitted_cell_area(self, width: float, height: float) -> float:
+        """Return the area of a cell in a picture of the given size; 0 if not all of it can be read there."""
+        if self.layout is None or not self.fits_values(width):
+            return 0.0
+        column = min(self._column_space(width) / self.layout.columns, look().px(self.max_column_width))
+        sizes = self._compute_sizes(column, width, height)
+        return sizes.column * sizes.cell if self.layout.height(sizes) <= height else 0.0
 
     def _min_readable_width(self) -> float:
         """Return the column width that fits values in small print."""

@@ -35,6 +35,8 @@ from gui.widgets.basic import button, label, row
 if TYPE_CHECKING:
     from gpu.stepping.schedule_comparison import Difference
 
+_HEAD_HEIGHT, _TITLE_HEIGHT = 28, 24
+"""Pixels of the line above the pictures, and of a picture's title, at the normal text size."""
 ONE_THREAD_MESSAGE = "There is only one thread, so no schedule can differ."
 
 
@@ -123,9 +125,15 @@ class SchedulesView(QWidget):
         self._record()
 
     def _arrange_views(self) -> None:
-        """Place the pictures side by side, or one above the other if half of the width is too narrow for values."""
-        fits_beside = self.views[0].viewport.fits_values(self.width() / 2)
-        self._sides.setDirection(QBoxLayout.Direction.LeftToRight if fits_beside else QBoxLayout.Direction.TopToBottom)
+        """Place the pictures side by side, or one above the other where their cells are larger so."""
+        port, width, height = self.views[0].viewport, self.width(), self.height() - look().px(_HEAD_HEIGHT)
+        title = look().px(_TITLE_HEIGHT)
+        beside, above = (
+            port.fitted_cell_area(width / 2, height - title),
+            port.fitted_cell_area(width, height / 2 - title),
+        )
+        is_beside = port.fits_values(width / 2) and beside >= above
+        self._sides.setDirection(QBoxLayout.Direction.LeftToRight if is_beside else QBoxLayout.Direction.TopToBottom)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

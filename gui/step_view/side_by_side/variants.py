@@ -14,7 +14,7 @@ from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import StepPattern
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
-from gui.step_view.cards.lanes import LaneGrid
+from gui.step_view.cards.lanes import LaneGrid, list_state_texts
 from gui.step_view.cards.traffic import BankRow
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.recording.models import RecordingModels
@@ -112,7 +112,7 @@ class VariantSide(QWidget):
         self.line.show_text(f"{line}  {now.code.strip()}" if line else "")
         self.grid.show_lanes(now.lanes, now.block, now.threads, -1)
         self.banks.show_wavefronts(now.traffic.banks if now.traffic is not None else None)
-        self.lane_states.show_text("  ·  ".join(group.text for group in now.lanes.groups(now.block)))
+        self.lane_states.show_text(*list_state_texts(now.lanes, now.block))
 
 
 class VariantCounts(QWidget):

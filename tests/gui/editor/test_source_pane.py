@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PyQt6.QtWidgets import QFileDialog
+from PyQt6.QtWidgets import QApplication, QFileDialog
 
 from gpu.base.errors import Diagnostic
 from gpu.base.paths import KERNELS
@@ -503,6 +503,20 @@ def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_m
     assert pane.strip.height() < pane.code.height()
     assert said.toolTip().endswith("use an atomic operation.")
     assert f"Line {line}: Race between Write at line 113 by thread 128 and Read at" in said.toolTip()
+
+
+def test_advice_is_left_out_before_it_is_cut_where_an_edit_follows_it(pane):
+    advice = "No barrier separates the two accesses: add a __syncthreads() between them."
+    run = Diagnostic(7, 1, 3, "error", f"{RACE.partition(' Several')[0]} {advice}")
+    remedy = Remedy("Insert __syncthreads(); before line 8", 8, "    __syncthreads();")
+    pane.document.show_run(pane.document.text, (run,), remedy)
+    ends = set()
+    for height in range(160, 300, 10):
+        pane.resize(390, height)
+        QApplication.processEvents()
+        ends.add(pane.strip.message.text().split()[-1])
+    assert {"accesses.", "them."} < ends
+    assert advice in " ".join(pane.strip.message.toolTip().split())
 
 
 def test_threads_of_blocks_with_rows_are_told_with_both_numbers(pane):

@@ -195,6 +195,21 @@ def test_lanes_that_a_block_does_not_have_are_idle_everywhere(open_step_tab):
     assert tab.panes.counters.text("this step", "idle lanes") == "3/4"
 
 
+def test_states_and_conditions_are_whole_in_a_small_window(qtbot, open_step_tab):
+    window = open_step_tab("reduction", "neighbored")
+    tab, panes = window.page.step, window.page.step.panes
+    window.resize(1024, 700)
+    qtbot.waitUntil(lambda: window.width() == 1024 and panes.statement.width() > 100)
+    conditions = 0
+    for moment in range(0, tab.player.end + 1, 3):
+        tab.player.go_to(moment)
+        assert not panes.lanes.lane_states.text().endswith("…")
+        if panes.statement._full_text.endswith((" is true", " is false")):
+            conditions += 1
+            assert panes.statement.text().endswith((" is true", " is false"))
+    assert conditions > 3
+
+
 def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, open_step_tab):
     tab = open_step_tab("reduction", "neighbored").page.step
     card = tab.panes.counters
@@ -705,6 +720,21 @@ def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypat
             left = view.viewport.origin().x()
             assert left >= view.viewport.sizes.label
             assert left + view.viewport.layout.width(view.viewport.sizes) <= view.width()
+
+
+def test_both_orders_fill_a_large_window(qtbot, monkeypatch, open_step_tab):
+    monkeypatch.setattr("gui.step_view.pictures.schedule_search.MAX_SEEDS", 1)
+    window = open_step_tab("scan", "kogge-stone", n=16, block="16")
+    window.page.step.panes.kinds.choose("Two schedules")
+    orders = window.page.step.schedules_view
+    qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
+    window.resize(1920, 1080)
+    qtbot.waitUntil(lambda: orders.width() > 900)
+    QApplication.processEvents()  # the layout follows
+    first, second = orders.views
+    assert second.y() > first.y() + first.height(), "one above the other, the cells are larger"
+    for view in orders.views:
+        assert view.viewport.layout.height(view.viewport.sizes) > 0.75 * view.height()
 
 
 # --- files

@@ -19,6 +19,12 @@ def test_a_label_ends_within_its_margins(qtbot):
     label.show_text("a text that is far too long for so little room")
     assert label.text().endswith("…")
     assert label.fontMetrics().horizontalAdvance(label.text()) <= 120 - 28
+    label.show_text("a text that is far too long for so little room", "a text", "t")
+    assert label.text() == "a text"
+    label.resize(28 + label.fontMetrics().horizontalAdvance("t") + 2, 20)
+    assert label.text() == "t"
+    label.show_text("a text")
+    assert label.text() == "", "an ellipsis alone says nothing"
 
 
 def test_a_check_box_is_as_high_as_its_wrapped_text(qtbot):
