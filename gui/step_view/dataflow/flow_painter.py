@@ -390,7 +390,11 @@ class FlowPainter:
     def _place_highlights(self, number: int, cells: Array) -> list[tuple[int, Array, TextPlacement]]:
         plans = []
         if self.text_placement(number) is not None:
-            plans.append((number, cells, self._place_texts(number, cells)))
+            plan = self._place_texts(number, cells)
+            computed = cells[self.layout.rows[number].computed[cells]]
+            if plan.summaries and computed.size:
+                plan = self._place_texts(number, computed)  # at the places of the summaries below
+            plans.append((number, cells, plan))
         edges = self.layout.edges[number]
         leads_here = np.isin(edges.cell, cells) & (edges.row != number)
         if np.count_nonzero(leads_here) > _MAX_SOURCES:

@@ -128,6 +128,18 @@ def test_what_was_just_computed_and_its_inputs_are_written(open_scan):
     assert all(area.contains(box) for _, _, plan in plans for box in plan.boxes.values())
 
 
+def test_a_warps_summary_stays_at_its_place_when_other_cells_are_highlighted_too(open_scan):
+    flow = open_scan("brent-kung", 256, 128, (1280, 720)).panes.flow
+    painter, rows = flow.canvas.flow, layout_rows(flow)
+    number = next(
+        number
+        for number, row in enumerate(rows)
+        if not row.computed.all() and (plan := painter.text_placement(number)) is not None and plan.summaries
+    )
+    highlighted = painter._highlight_placements(number, np.arange(rows[number].computed.size))[0][2]
+    assert highlighted.summaries == painter.text_placement(number).summaries
+
+
 def test_bars_are_as_high_as_values_are_large(qtbot):
     layout = DataflowLayout(FakeDataflow([0, 5, 10, -10]))
     assert layout.levels(0).tolist() == [0.5, 0.75, 1.0, 0.0]
