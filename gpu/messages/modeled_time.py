@@ -371,7 +371,8 @@ class TimeExplanation:
         if self.loads and (self.load_us >= 0.3 * self.body_us or self.bound_by != "latency"):
             count = round(self.loads)
             loads = "one load" if count <= 1 else f"{count} loads"
-            return f"waits for memory: {loads} of {self.load_bytes:.0f} bytes per thread in flight{warps}"
+            size = "1 byte" if round(self.load_bytes) == 1 else f"{self.load_bytes:.0f} bytes"
+            return f"waits for memory: {loads} of {size} per thread in flight{warps}"
         return f"waits for its own results and at barriers{warps or ': few operations are in flight'}"
 
 

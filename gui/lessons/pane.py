@@ -194,9 +194,10 @@ class LessonPane(Ground):
         self._scroll_timer.start()
 
     def _scroll_to_end(self) -> None:
-        """Scroll to the latest verdict and its button; for a class, whose text is large, to the whole question."""
-        if self._lessons.for_class and self.question.isVisible():
-            self.scroll_area.ensureWidgetVisible(self.question, 0, 0)
+        """Scroll to the whole question or task, or if it is too high, to the latest verdict and its button."""
+        for part in (self.question, self.task):
+            if part.isVisible():
+                self.scroll_area.ensureWidgetVisible(part, 0, 0)
         for verdict, control in (
             (self.question.verdict, self.question.retry_button),
             (self.task.verdict, self.task.test_button),

@@ -116,7 +116,8 @@ class ModeledCard(Card):
     def show_bound(self, text: str) -> None:
         """Show a bound of the time that is being computed, as a clause."""
         if self.model is None:
-            self.reason.show_text(text[:1].upper() + text[1:])
+            text = text[:1].upper() + text[1:]
+            self.reason.show_text(text, text.partition(",")[0])
 
     def _show_time(self, model: ModeledTime) -> None:
         self.figure.setText(format_duration(model.time_us))
@@ -134,11 +135,11 @@ class ModeledCard(Card):
         if not model.all_executed:
             notes.append("Some launches take too long to execute here: later launches lack their results.")
         self.badge.show_text("modeled", "neutral" if model.validated else "warn", "\n".join(notes))
-        self.uncertainty_label.show_text(
-            "; ".join(filter(None, (model.accuracy, "" if model.source == "sass" else "without nvcc")))
-        )
+        accuracy = "; ".join(filter(None, (model.accuracy, "" if model.source == "sass" else "without nvcc")))
+        self.uncertainty_label.show_text(accuracy, accuracy.partition(" for ")[0])
         self.uncertainty_label.setToolTip(wrap_tip("\n".join(notes)))
-        self.reason.show_text(model.reason[:1].upper() + model.reason[1:])
+        reason = model.reason[:1].upper() + model.reason[1:]
+        self.reason.show_text(reason, reason.partition(":")[0])
         add_definition(self.reason, "limiting resource")
         self.figure.setToolTip(wrap_tip(self._describe_occupancy(model)))
         add_definition(self.figure, "occupancy")

@@ -67,6 +67,8 @@ def test_a_bound_is_shown_until_the_time_is_modeled(qtbot, scan) -> None:
     host.deliver(number, Progress(None, "at least 3 µs, because of the launch"))
     qtbot.waitUntil(lambda: card.reason.text() == "At least 3 µs, because of the launch")
     assert card.badge.text() == "modeling…"
+    host.deliver(number, Progress(None, f"at least 3 µs, because of {'very ' * 50}much DRAM traffic"))
+    qtbot.waitUntil(lambda: card.reason.text() == "At least 3 µs")  # instead of a cut clause
     host.answer()
     qtbot.waitUntil(lambda: card.model is not None)
     assert card.reason.text() == "Waits for memory"

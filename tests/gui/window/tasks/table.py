@@ -153,6 +153,11 @@ def modeled_times(desk):
     return [table.model().index(row, column).data() for row in range(table.model().rowCount())]
 
 
+def is_question_whole(desk):
+    """Return whether all of the question is in view, from its text to its last button."""
+    return desk.question.visibleRegion().boundingRect() == desk.question.rect()
+
+
 def highlighted(desk):
     return bool(desk.step_tab.panes.flow.marks.highlighted)
 
@@ -642,6 +647,7 @@ TASKS = {
         go_to_first_question,
         lambda desk: desk.answer_wrong(),
         expect(lambda desk: desk.question.verdict.property("verdict"), "bad"),
+        expect(is_question_whole, True),
         picture("11-wrong"),
         lambda desk: desk.click(desk.question.retry_button),
         wait_for_step,
