@@ -349,9 +349,9 @@ class ModeledViews(Card):
         gpu = self.what_if.supposed.scale_gpu(find_gpu(self._modeling.gpu))
         self.occupancy.show_kernel(gpu, model.longest_kernel)
         times = {
-            threads: result.time_us
+            threads or self.what_if.threads: result.time_us
             for (number, threads), result in self.results.items()
-            if number == self.selected and threads and isinstance(result, ModeledTime)
+            if number == self.selected and (threads or self.what_if.threads) and isinstance(result, ModeledTime)
         }
         self.occupancy.show_times(self.selected, self._modelables[self.selected].title, times, self.what_if.blocks)
 

@@ -134,10 +134,11 @@ class RecordingModels:
         return cells
 
     def has_cell(self, found: LocatedFinding) -> bool:
-        """Return whether `finding_cells` has a cell for a finding."""
+        """Return whether the dataflow shows what a finding is about: its elements, or if it has none, what it writes."""
         if found.finding.kind == "race":
             return any(race.second.moment == found.moment for race in self.racing_cells.values())
-        return self._find_faulty_cell(found) is not None or self._find_written_cell(found) is not None
+        find_cell = self._find_written_cell if found.faulty is None else self._find_faulty_cell
+        return find_cell(found) is not None
 
     def _find_faulty_cell(self, found: LocatedFinding) -> tuple[int, int] | None:
         """Return the row and cell with the element that a finding's thread accesses."""

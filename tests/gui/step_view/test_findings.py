@@ -15,6 +15,7 @@ from gpu.messages.kernels import StepKernel
 from gpu.run.handlers.execution import execute_request
 from gui.painting.theme import look
 from gui.step_view.arrays.panels import Panel
+from gui.step_view.recording.finding_pictures import build_finding_pictures
 from tests.gui.conftest import FakeHost
 from tests.gui.step_view.conftest import wait_for_recording
 from tests.gui.window.test_main_window import drop_path
@@ -153,6 +154,8 @@ def test_each_kind_of_finding_is_opened_at_its_step_and_thread(step_kernel):
         for picture, view in (("Arrays", tab.panes.arrays), ("Flow", tab.panes.flow)):
             tab.panes.kinds.choose(picture)
             assert count_red_pixels(view), (kind, picture)
+        if kind == "uninitialized":  # a cell of Flow shows the result, and the picture the element that was read
+            assert build_finding_pictures(tab.models)[0].caption.endswith("thread 20 at s[40]")
 
 
 def test_a_repaired_kernel_returns_to_its_picture_and_a_known_finding_keeps_the_step(qtbot, open_step_tab):
