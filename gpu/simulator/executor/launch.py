@@ -362,11 +362,13 @@ class SimulatedKernel:
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
         order = tree.order
-        if self._has_phases and order.chooser is None:
-            # Warps that wait at an mbarrier need the other warps of the block to continue.
+        grid_lanes = count * launch.geometry(1).lanes if self._syncs_grid else 0
+        if self._has_phases and order.chooser is None and grid_lanes <= _RESIDENT_LANES[WARP]:
+            # Warps that wait at an mbarrier need the other warps of the block to continue. A larger grid runs in
+            # lockstep, which fails only if a warp waits before the others arrive.
             order = ExecutionOrder(RoundRobinChooser())
-        if self._syncs_grid and order.chooser is not None:
-            self._check_scheduled_grid(count * launch.geometry(1).lanes, order)
+        if order.chooser is not None and grid_lanes > _RESIDENT_LANES[order.lanes_per_part]:
+            raise self._build_grid_size_error(grid_lanes, _RESIDENT_LANES[order.lanes_per_part])
         lanes, selected = self._batch_lanes(order), range(count) if blocks is None else blocks
         cluster = self._function.cluster or (1, 1, 1)
         batches = (
@@ -391,16 +393,14 @@ class SimulatedKernel:
             tree.time_limit.begin_children()
         tree.run_in_order(children, depth + 1)
 
-    def _check_scheduled_grid(self, lanes: int, order: ExecutionOrder) -> None:
-        """Raise LaunchError if a grid with barriers has too many lanes to run by warps or lanes."""
-        most = _RESIDENT_LANES[order.lanes_per_part]
-        if lanes > most:
-            reason = "with mbarriers" if self._has_phases else "in such a schedule"
-            raise LaunchError(
-                f"{self.name}: a grid of {lanes:,} threads with a barrier of the grid, which needs all of them at "
-                f"once; {reason} the simulator runs no more than {most:,} at once.",
-                advice="Launch fewer blocks." if self._has_phases else "Use the schedule round-robin.",
-            )
+    def _build_grid_size_error(self, lanes: int, most: int) -> LaunchError:
+        """Return the error of a grid with barriers that has too many lanes to run by warps or lanes."""
+        reason = "with mbarriers" if self._has_phases else "in such a schedule"
+        return LaunchError(
+            f"{self.name}: a grid of {lanes:,} threads with a barrier of the grid, which needs all of them at "
+            f"once; {reason} the simulator runs no more than {most:,} at once.",
+            advice="Launch fewer blocks." if self._has_phases else "Use the schedule round-robin.",
+        )
 
     def _run_blocks(
         self, launch: _GridLaunch, tree: HostLaunch, order: ExecutionOrder, remaining: range, planned: int
@@ -736,7 +736,8 @@ class SimulatedKernel:
         except (StarvationError, LaunchError) as error:
             if isinstance(error, LaunchError) and not self._shows_wrong_mask(error, batch):
                 raise
-            assert batch.monitor is not None
+            if batch.monitor is None:  # a warp waits at an mbarrier, in lockstep
+                raise self._build_grid_size_error(batch.geometry.lanes, _RESIDENT_LANES[WARP]) from None
             batch.monitor.undo()
             starves = True
             return error if isinstance(error, StarvationError) else StarvationError()

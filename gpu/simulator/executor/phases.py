@@ -26,6 +26,7 @@ from gpu.simulator.executor.state.phase_words import (
     PhaseWord,
 )
 from gpu.simulator.executor.state.pointers import PointerValue, without_observer
+from gpu.simulator.executor.state.progress import StarvationError
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.values import PlainValues
 from gpu.simulator.types import Scalar
@@ -183,6 +184,8 @@ class BarrierPhases:
         ------
         LaunchError
             The mbarrier is not initialized.
+        StarvationError
+            In lockstep, the phase of a lane is not complete.
         """
         batch = self._batch
         parities = np.broadcast_to(parity, batch.geometry.lanes)
@@ -195,7 +198,9 @@ class BarrierPhases:
                 if over[lane]:
                     self._notify(number, int(parities[lane]) & 1, lane, passes=True, is_relaxed=is_relaxed)
         self._write_words(values, barrier, words, mask, position)
-        if batch.scheduler is not None and not over[mask.lanes].all():
+        if not over[mask.lanes].all():
+            if batch.scheduler is None:
+                raise StarvationError
             batch.scheduler.wait_for_phase(position)
         return over
 

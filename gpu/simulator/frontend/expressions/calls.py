@@ -36,6 +36,7 @@ def lower_call(lower: Lowering, cursor: Cursor) -> ir.Expression:
         return _convert_closure_to_pointer(lower, cursor, callee.owner)
     if callee.kind == CursorKind.CXX_METHOD and is_implicit(callee):
         return _lower_implicit_assignment(lower, cursor)
+    _check_virtual(cursor, callee)
     if not has_body(callee) or _is_intrinsic(callee):
         return lower_builtin_call(lower, cursor)
     pointer = lower_reference_call(lower, cursor)
@@ -88,17 +89,22 @@ def _lower_direct_call(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Ex
         raise build_unsupported_error(
             cursor, f"a call of the kernel {callee.spelling}", advice="Launch it: <<<grid, block>>>."
         )
+    _check_virtual(cursor, callee)
+    function = lower.scope.add_call(callee, get_reported_position(cursor))
+    arguments = lower_arguments(lower, cursor, callee)
+    if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method:
+        arguments.insert(0, _object_address(lower, cursor))
+    return ir.Call(function.type, function, tuple(arguments), get_reported_position(cursor))
+
+
+def _check_virtual(cursor: Cursor, callee: Cursor) -> None:
+    """Raise CompileError for a call of a virtual function, even of one without a body."""
     if callee.is_virtual_method:
         raise build_unsupported_error(
             cursor,
             f"a call of the virtual function {callee.spelling}",
             advice="Make the type a template parameter, or switch on a member that identifies it.",
         )
-    function = lower.scope.add_call(callee, get_reported_position(cursor))
-    arguments = lower_arguments(lower, cursor, callee)
-    if callee.kind in (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION) and not callee.is_static_method:
-        arguments.insert(0, _object_address(lower, cursor))
-    return ir.Call(function.type, function, tuple(arguments), get_reported_position(cursor))
 
 
 def _lower_indirect_call(lower: Lowering, cursor: Cursor, prototype: ClangType) -> ir.Expression:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.base.errors import LaunchError
+from gpu.base.warp import WARP
 from gpu.simulator.checkers.memory.uninitialized_reads import UninitializedChecker
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.checkers.warpgroups import WarpgroupChecker
@@ -412,3 +413,30 @@ def test_a_thread_that_waits_for_a_phase_may_do_what_others_wait_for() -> None:
     arguments = [flag.view(np.uint8), out.view(np.uint8)]
     build(source).kernel("k").launch((1, 1, 1), (64, 1, 1), arguments, max_rounds=5000)
     assert (flag[0], out[0]) == (1, 5)
+
+
+GRID = """
+#include <cooperative_groups.h>
+#include <cuda/barrier>
+__global__ void mirror(const float *in, float *reversed, float *out) {
+    __shared__ float s[64];
+    __shared__ cuda::barrier<cuda::thread_scope_block> all;
+    int t = threadIdx.x, i = blockIdx.x * 64 + t;
+    if (t == 0) init(&all, blockDim.x);
+    __syncthreads();
+    s[t] = in[i];
+    WAIT
+    reversed[i] = s[63 - t];
+    cooperative_groups::this_grid().sync();
+    out[i] = reversed[(gridDim.x - 1 - blockIdx.x) * 64 + t];
+}"""
+
+
+def test_a_grid_with_mbarriers_that_is_too_large_for_warps_runs_in_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu.simulator.executor.launch._RESIDENT_LANES", {WARP: 128, 1: 64})
+    arrays = [GIVEN[:256], np.zeros(256, np.float32), np.zeros(256, np.float32)]
+    *_, out = launch(build(GRID, {"WAIT": "all.wait(all.arrive());"}), "mirror", *arrays, grid=4, block=64)
+    np.testing.assert_array_equal(out, GIVEN[255::-1])
+    waits_first = "if (t < 32) all.arrive_and_wait(); else { auto token = all.arrive(); }"
+    with pytest.raises(LaunchError, match=r"a grid of 256 threads.*with mbarriers.*no more than 128 at once"):
+        launch(build(GRID, {"WAIT": waits_first}), "mirror", *arrays, grid=4, block=64)

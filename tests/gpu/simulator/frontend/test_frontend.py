@@ -77,6 +77,10 @@ REFUSED = {
     "a static variable": ("static int calls = 0; out[0] = ++calls;", 5),
     "a struct that is printed": ('printf("%f", float2{1, 2});', 18),
     "a virtual function": ("struct B { __device__ virtual int f() { return 1; } } b; B *p = &b; out[0] = p->f();", 80),
+    "a pure virtual function": (
+        "struct B { __device__ virtual int f() = 0; } *b = nullptr; out[0] = b->f();",
+        70,
+    ),
     "a texture reference": ("out[0] = tex2D(picture, 3.0f, 4.0f);", 14),
     "a texture object": ("out[0] = tex3DLod<float>(cudaTextureObject_t(), 0.5f, 1.5f, 2.5f, 0);", 14),
     "a host function's body elsewhere": ("out[0] = elsewhere(1);", 14),
@@ -97,6 +101,8 @@ def test_what_is_not_supported_is_refused_before_anything_runs(name: str) -> Non
     if name != "exceptions":  # which clang refuses
         assert "the simulator does not support" in error.message
         assert error.advice or "not defined here" in error.message
+    if "virtual" in name:
+        assert "a call of the virtual function f" in error.message
 
 
 def test_another_kernel_of_the_file_may_be_one_that_is_refused() -> None:
