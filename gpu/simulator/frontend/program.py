@@ -213,11 +213,23 @@ class Program:
         overloads = self._definitions.get(name.partition("<")[0].rstrip(), ())
         if "<" in name and len(overloads) > 1:
             raise self._ambiguity_error(name, overloads)
-        for error in self._errors:
-            if not any(_is_host(body) and error.is_within(body) for body in self._bodies):
-                raise error.to_error()
-        available = ", ".join((*self.kernels, *self.overloads, *sorted(self._templates))) or "none"
-        reason = f"{self._path.name} has no kernel {name!r}; it has {available}."
+        errors = [
+            error
+            for error in self._errors
+            if not any(_is_host(body) and error.is_within(body) for body in self._bodies)
+        ]
+        available = ", ".join((*self.kernels, *self.overloads, *sorted(self._templates)))
+        template = name.partition("<")[0].rstrip().rpartition("::")[2]
+        instances = [body for body in self._bodies if body.spelling == _INSTANCE_FUNCTION]
+        other = next((error for error in errors if not any(map(error.is_within, instances))), None)
+        if errors and (not available or (template in self._templates and (other or not overloads))):
+            raise (other or errors[0]).to_error()
+        if template in self._templates and overloads:
+            line = overloads[0].position.line
+            raise KernelError(f"{name} does not match the parameters of the template in line {line}.")
+        reason = f"{self._path.name} has no kernel {name!r}; it has {available or 'none'}."
+        if other is not None:
+            reason = f"{reason} The compiler also reports: {other.to_error().message}"
         host = next((body for body in self._bodies if body.spelling == name and not is_kernel(body)), None)
         if host is None:
             raise KernelError(reason)

@@ -160,6 +160,23 @@ def test_a_kernel_that_is_not_there_is_told_whatever_is_wrong_with_host_code() -
         SimulatedModule(source, Path("test.cu"), {}, tolerant=True).kernel("nothere")
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothere<int>", r"test\.cu has no kernel 'nothere<int>'; it has there, filled\.$"),
+        ("filled<int, 3>", r"filled<int, 3> does not match the parameters of the template in line 3\.$"),
+        ("nothere", r"it has there, filled\. The compiler also reports: test\.cu:4:37: use of undeclared identifier"),
+    ],
+)
+def test_an_instance_that_the_file_does_not_have_is_reported_with_its_kernels(name: str, message: str) -> None:
+    source = (
+        "#include <absent.h>\n__global__ void there(int *a) {}\ntemplate <typename T> __global__ void filled(T *a) {}\n"
+    )
+    error = "__device__ int wrong() { return 1 + absent; }\n" if name == "nothere" else ""
+    with pytest.raises(KernelError, match=message):
+        SimulatedModule(f"{source}{error}int main() {{ absent::Value value; }}", Path("test.cu"), {}).kernel(name)
+
+
 def test_kernels_of_one_name() -> None:
     source = """namespace a { __global__ void k(int *out) { out[0] = 1; } }
     namespace b { __global__ void k(int *out) { out[0] = 2; } }
