@@ -16,7 +16,7 @@ program = main
 source = main.cu \\
   other.cpp
 cuda_source = more.cu
-CFLAGS := $(EXTRA_CFLAGS) -std=c++17 -I../shared -arch=$(ARCH)
+CFLAGS := $(EXTRA_CFLAGS) -std=c++17 --expt-relaxed-constexpr -I../shared -arch=$(ARCH)
 ifeq ($(DEBUG),yes)
   CFLAGS += -g -DDEBUG
 endif
@@ -37,7 +37,9 @@ def program_in(folder: Path, makefile: str, text: str) -> Path:
 def test_a_makefile_is_read(tmp_path):
     folder = program_in(tmp_path / "a-cuda", MAKEFILE, "")
     assert read_hecbench_recipe(folder) == Recipe(
-        ("main.cu", "other.cpp", "more.cu"), ("65536", "-1.5", "200"), ("-I", "../shared", "-D", "TILE=16")
+        ("main.cu", "other.cpp", "more.cu"),
+        ("65536", "-1.5", "200"),
+        ("-I", "../shared", "-D", "TILE=16", "--expt-relaxed-constexpr"),
     )
     assert read_hecbench_recipe(program_in(tmp_path / "b", "source = $(x)\n", "")) is None
 

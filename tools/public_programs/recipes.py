@@ -21,7 +21,7 @@ class Recipe:
     Parameters
     ----------
     files, arguments, options : tuple of str
-        Sources, arguments of the program, and the compiler's options -I and -D.
+        Sources, arguments of the program, and the compiler's options -I, -D and --expt-relaxed-constexpr.
     """
 
     files: tuple[str, ...]
@@ -39,7 +39,9 @@ def read_hecbench_recipe(folder: Path) -> Recipe | None:
     arguments = re.split(r"[|>;&#]", command[1])[0].split()
     flags = [word for line in re.findall(r"^CFLAGS\s*[:+]?=\s*(.*)$", text, re.MULTILINE) for word in line.split()]
     options = [word for word in flags if word[:2] in ("-I", "-D") and "$" not in word and word != "-DDEBUG"]
-    return Recipe(tuple(files), tuple(arguments), tuple(part for word in options for part in (word[:2], word[2:])))
+    parts = [part for word in options for part in (word[:2], word[2:])]
+    parts += [word for word in flags if word == "--expt-relaxed-constexpr"]
+    return Recipe(tuple(files), tuple(arguments), tuple(parts))
 
 
 def reduce_arguments(arguments: Sequence[str]) -> list[str]:

@@ -162,13 +162,14 @@ def new_memory(size: int, routine: str = "cuMemAlloc", *, written: bool = False,
     if size <= 0:
         raise build_logic_error(routine, INVALID_VALUE, f"an allocation of {size} bytes")
     free = free_memory()
-    message = format_failure(routine, "out of memory", f"{size:,} bytes are requested, but {free:,} are free")
+    requested = f"{size:,} bytes are requested, "
     if size > free:
-        raise DriverMemoryError(message)
+        raise DriverMemoryError(format_failure(routine, "out of memory", f"{requested}but {free:,} are free"))
     try:
         data = np.zeros(size, np.uint8) if written or size > _MAX_POISONED_BYTES else np.full(size, POISON, np.uint8)
     except MemoryError:
-        raise DriverMemoryError(message) from None
+        detail = f"{requested}more than --max-memory or this machine has left"
+        raise DriverMemoryError(format_failure(routine, "out of memory", detail)) from None
     return GlobalMemory(data, written=written, managed=managed)
 
 

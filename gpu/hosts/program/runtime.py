@@ -117,6 +117,7 @@ class Runtime:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _last_error: int = 0
     _sticky_error: int = 0
+    _has_memory_warning: bool = False
     _depth: int = 0
     """The number of routines that run: more than one if host functions of streams call them."""
 
@@ -155,7 +156,8 @@ class Runtime:
             return result or 0
         except RefusedRoutineError as refused:
             code = refused.code
-        except DriverMemoryError:
+        except DriverMemoryError as error:
+            self._warn_of_memory(str(error))
             code = errors.NO_MEMORY
         except DriverError as error:
             code = _ERROR_NUMBERS.get(error.reason, errors.INVALID_VALUE)
@@ -212,6 +214,12 @@ class Runtime:
         owner = next(each for each in owners if hasattr(each, f"do_{routine}"))
         method: Callable[..., int | None] = getattr(owner, f"do_{routine}")
         return method
+
+    def _warn_of_memory(self, text: str) -> None:
+        """Print the first failed allocation, which many programs ignore; it is no error of a kernel."""
+        if not self._has_memory_warning:
+            self._has_memory_warning = True
+            print(f"lockstep: {text}. Use smaller sizes.", file=sys.stderr, flush=True)
 
     def _report_error(self, error: LockstepError) -> None:
         text = f"{error.message} {error.advice}".strip()

@@ -17,10 +17,11 @@ _NO_OPERATOR = re.compile(r"no viable overloaded (operator\S+) ")
 _HOST_CANDIDATE = "candidate function not viable: call to __host__ function from "
 _HOST_CONSTRUCTOR = "candidate constructor not viable: call to __host__ function from "
 
+_RELAXED = "or the option --expt-relaxed-constexpr"
 _REMEDIES = {
-    "max": "use max(a, b)",
-    "min": "use min(a, b)",
-    "clamp": "use min(max(value, low), high)",
+    "max": f"use max(a, b), {_RELAXED}",
+    "min": f"use min(a, b), {_RELAXED}",
+    "clamp": f"use min(max(value, low), high), {_RELAXED}",
     "swap": "exchange the values through a variable",
     "pair": "use cuda::std::pair",
     "make_pair": "use cuda::std::make_pair",
@@ -30,7 +31,7 @@ _METHOD_REMEDIES = {
     **dict.fromkeys(("data", "size", "begin", "end", "operator[]"), "use an array, or cuda::std::array"),
     **dict.fromkeys(
         ("max", "min", "lowest", "epsilon", "infinity"),
-        "use a macro such as FLT_MAX, or cuda::std::numeric_limits",
+        f"use a macro such as FLT_MAX, cuda::std::numeric_limits, {_RELAXED}",
     ),
 }
 

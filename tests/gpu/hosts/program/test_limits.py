@@ -80,6 +80,8 @@ def test_memory_of_the_device_without_end_is_an_error_of_cudas(program):
         "600",
     )
     assert (ended.code, ended.stdout) == (0, "cudaErrorMemoryAllocation 1\n"), ended.stderr
+    text = "lockstep: cudaMalloc failed: out of memory - 16,777,216 bytes are requested, more than --max-memory or this"
+    assert ended.stderr.count(text) == 1
 
 
 REPETITIONS = (

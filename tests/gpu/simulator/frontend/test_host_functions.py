@@ -31,6 +31,7 @@ REJECTED = {
     "pair's constructor": ("", "std::pair<int, int> p(1, x[1]); x[0] = p.second;", "std::pair: use cuda::std::pair"),
     "own function": ("constexpr int f(int a) { return a + 1; }", "x[0] = f(x[1]);", "declare it __host__ __device__"),
 }  # fmt: skip
+_RELAXED = ("std::max", "std::min", "std::clamp", "::max()")
 ACCEPTED = {
     "math": ("", "x[0] = std::abs(x[1]) + (int)(std::sqrt(4.0f) + std::fmax(1.0f, 2.0f));"),
     "move": ("", "int a = x[1]; int b = std::move(a); x[0] = b;"),
@@ -64,6 +65,7 @@ def test_a_call_of_a_host_function_is_rejected_unless_constexpr_is_relaxed(case:
     with pytest.raises(CompileError, match="device code cannot call the host function") as caught:
         build(declarations, body)
     assert message in caught.value.message
+    assert ("--expt-relaxed-constexpr" in caught.value.message) == any(each in body + declarations for each in _RELAXED)
     assert caught.value.position is not None
     own = caught.value.position.line == HEADER.count("\n") + (1 if "std::" in declarations else 3)
     assert own, caught.value.position
