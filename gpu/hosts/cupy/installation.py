@@ -159,6 +159,7 @@ def _cuda_modules() -> dict[str, dict[str, Any]]:
         "get_cuda_path": lambda: None,
         "get_local_runtime_version": runtime.NAMES["getLocalRuntimeVersion"],
         "get_nvcc_path": lambda: None,
+        "profile": utilities.do_nothing,
         "set_pinned_memory_allocator": runtime._ignore,  # noqa: SLF001
         "alloc_pinned_memory": memory.default_pinned_pool.malloc,
     }

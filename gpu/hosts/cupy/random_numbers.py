@@ -91,5 +91,7 @@ NAMES: dict[str, Any] = {
         if name[0] != "_" and name not in ("seed", "get_state", "set_state")
     },
     "random_integers": _forward("random_integers"),
+    **dict.fromkeys(("ranf", "sample"), _forward("random_sample")),
+    "BitGenerator": np.random.BitGenerator,
 }
 """The module's names."""

@@ -237,7 +237,21 @@ def _empty_pinned(shape: Any, dtype: Any = float, order: Any = "C") -> Any:
     return np.empty(shape, dtype, order)
 
 
-CUPY: dict[str, Any] = {"fuse": fuse, "vectorize": vectorize}
+def _asfarray(a: Any, dtype: Any = np.float64) -> Any:
+    return np.asarray(a, dtype if np.issubdtype(dtype, np.inexact) else np.float64)
+
+
+_REMOVED_FROM_NUMPY: dict[str, Callable[..., Any]] = {
+    "in1d": lambda *arguments, **options: np.isin(*arguments, **options).ravel(),
+    "msort": functools.partial(np.sort, axis=0),
+    "trapz": np.trapezoid,
+    "asfarray": _asfarray,
+}
+CUPY: dict[str, Any] = {
+    "fuse": fuse,
+    "vectorize": vectorize,
+    **{name: ForwardedFunction(name, function) for name, function in _REMOVED_FROM_NUMPY.items()},
+}
 CUPYX: dict[str, Any] = {
     "scatter_add": _scatter("add"),
     "scatter_max": _scatter("maximum"),

@@ -246,6 +246,13 @@ assert counts.tolist() == [1, 0, 2]
 from cupyx.profiler import benchmark
 assert len(benchmark(square, (x,), n_repeat=3).cpu_times) == 3
 cp.testing.assert_array_equal(counts, [1, 0, 2])
+# Names that CuPy has and NumPy no longer
+pairs = cp.array([[3, 1], [2, 5]])
+assert cp.in1d(pairs, cp.array([1, 5])).tolist() == [False, True, False, True]
+assert cp.msort(pairs).tolist() == [[2, 1], [3, 5]] and cp.trapz(cp.array([1.0, 2.0, 3.0])) == 4
+assert cp.asfarray(pairs, "int32").dtype == cp.float64 and cp.asfarray([1], cp.float32).dtype == cp.float32
+with cp.cuda.profile():
+    assert cp.random.sample(3).shape == cp.random.ranf(3).shape == (3,)
 try:
     cp.testing.assert_allclose(counts, np.zeros(3))
 except AssertionError:
