@@ -267,7 +267,7 @@ _LIBRARY_ADVICE = {
         "\nThrust's headers were not found: install the CUDA toolkit, or the package nvidia-cuda-cccl with pip, or name"
         " the folder that contains thrust/ with -I. Thrust's algorithms then run on this CPU."
     ),
-    re.compile(r"fatal error: cub/|['‘]cub::Device\w*['’]"): (
+    re.compile(r"fatal error: cub/device/|['‘]cub::Device\w*['’]"): (
         "\ncub::Device* launches CUB's own kernels, which the simulator does not support: call Thrust's algorithms,"
         " or write the kernel with cub::Block* and cub::Warp*, which are supported."
     ),

@@ -470,7 +470,10 @@ class Program:
         if isinstance(type, ArrayOf):
             elements, size = lower_array_braces(expressions, value, type), type.innermost.size
         else:
-            elements, size = [expressions.convert(value, type)], type.size
+            # Clang evaluates calls of constexpr functions too.
+            number = declaration.constant if isinstance(type, Scalar) else None
+            element = expressions.convert(value, type) if number is None else build_constant(type, number)
+            elements, size = [element], type.size
         return tuple(
             (number * size + offset, part)
             for number, element in enumerate(elements)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpu.base.errors import CompileError
 from gpu.files.sources import RELAXED_CONSTEXPR
 from gpu.messages.compiler_options import parse_compiler_options
 from gpu.simulator.simulated_module import SimulatedModule
+from tests.gpu.simulator.kernel_runner import launch
 
 HEADER = "#include <algorithm>\n#include <array>\n#include <limits>\n#include <utility>\n"
 MAX, METHOD = "std::max: use max(a, b)", "of a class of std"
@@ -88,3 +90,26 @@ def test_the_option_of_nvcc_is_understood() -> None:
         RELAXED_CONSTEXPR: "1",
         "N": "2",
     }
+
+
+def test_constants_of_constexpr_functions_and_members_of_numeric_limits() -> None:
+    """As vLLM clamps to eight bits."""
+    source = """
+    #include <cub/util_type.cuh>
+    #include <cstdint>
+    #include <limits>
+    __device__ float clamp(float x) {
+        static constexpr auto low = static_cast<float>(std::numeric_limits<int8_t>::min());
+        static constexpr double high = std::numeric_limits<int8_t>::max() + 0.5;
+        return x < low ? low : x > high ? high : x;
+    }
+    template <typename T> __global__ void k(float *x, int *limits) {
+        x[threadIdx.x] = clamp(x[threadIdx.x]);
+        limits[0] = std::numeric_limits<T>::digits;
+        if constexpr (std::numeric_limits<T>::is_signed) limits[1] = std::numeric_limits<T>::is_integer;
+        limits[2] = isnan(std::numeric_limits<float>::quiet_NaN());
+    }"""
+    module = SimulatedModule(source, Path("test.cu"), {RELAXED_CONSTEXPR: "1"})
+    for type, expected in (("int", [31, 1, 1]), ("unsigned short", [16, 0, 1]), ("double", [53, 0, 1])):
+        x, limits = launch(module, f"k<{type}>", np.float32([-200, 3, 200]), np.zeros(3, np.int32), block=3)
+        assert (x.tolist(), limits.tolist()) == ([-128, 3, 127.5], expected)

@@ -48,24 +48,32 @@ LOCKSTEP_STD constexpr pair<LockstepT, LockstepU> make_pair(LockstepT a, Lockste
 
 template <typename LockstepT>
 struct numeric_limits;
-#define LOCKSTEP_LIMITS(LockstepT, low, smallest, largest, tiny)                                                       \
+#define LOCKSTEP_LIMITS(LockstepT, low, smallest, largest, tiny, mantissa)                                             \
     template <>                                                                                                        \
     struct numeric_limits<LockstepT> {                                                                                 \
+        enum : bool { is_specialized = true, is_signed = true, is_integer = false };                                   \
+        enum : bool { has_infinity = true };                                                                           \
+        enum : int { digits = mantissa };                                                                              \
         LOCKSTEP_STD static constexpr LockstepT lowest() { return low; }                                               \
         LOCKSTEP_STD static constexpr LockstepT min() { return smallest; }                                             \
         LOCKSTEP_STD static constexpr LockstepT max() { return largest; }                                              \
         LOCKSTEP_STD static constexpr LockstepT epsilon() { return tiny; }                                             \
         LOCKSTEP_STD static constexpr LockstepT infinity() { return (LockstepT)__builtin_huge_val(); }                 \
+        LOCKSTEP_STD static constexpr LockstepT quiet_NaN() { return (LockstepT)__builtin_nan(""); }                   \
     };
-LOCKSTEP_LIMITS(float, -FLT_MAX, FLT_MIN, FLT_MAX, FLT_EPSILON)
-LOCKSTEP_LIMITS(double, -DBL_MAX, 2.2250738585072014e-308, DBL_MAX, DBL_EPSILON)
+LOCKSTEP_LIMITS(float, -FLT_MAX, FLT_MIN, FLT_MAX, FLT_EPSILON, 24)
+LOCKSTEP_LIMITS(double, -DBL_MAX, 2.2250738585072014e-308, DBL_MAX, DBL_EPSILON, 53)
 #define LOCKSTEP_INTEGER_LIMITS(LockstepT, low, largest)                                                               \
     template <>                                                                                                        \
     struct numeric_limits<LockstepT> {                                                                                 \
+        enum : bool { is_specialized = true, is_integer = true, has_infinity = false };                                \
+        enum : bool { is_signed = (LockstepT) - 1 < (LockstepT)0 };                                                    \
+        enum : int { digits = sizeof(LockstepT) * 8 - is_signed };                                                     \
         LOCKSTEP_STD static constexpr LockstepT lowest() { return low; }                                               \
         LOCKSTEP_STD static constexpr LockstepT min() { return low; }                                                  \
         LOCKSTEP_STD static constexpr LockstepT max() { return largest; }                                              \
     };
+LOCKSTEP_INTEGER_LIMITS(char, -128, 127)
 LOCKSTEP_INTEGER_LIMITS(signed char, -128, 127)
 LOCKSTEP_INTEGER_LIMITS(unsigned char, 0, 255)
 LOCKSTEP_INTEGER_LIMITS(short, -32768, 32767)
