@@ -18,7 +18,7 @@ from gpu.timing.estimate.compiler import estimate_registers, generate_ptx
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.launch import LaunchEstimate, LaunchModel
 from gpu.timing.ptx.assembler import assemble_kernel
-from gpu.timing.ptx.machine import PtxMachine
+from gpu.timing.ptx.machine import PtxMachine, find_called_function
 from gpu.timing.ptx.memory import FIRST_ARRAY, WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.program import PtxKernel, PtxProgram, PtxVariable, parse_ptx
 from gpu.timing.ptx.sampled_blocks import GridShape
@@ -230,11 +230,14 @@ def compile_modeled_file(
 
     def compile_assembled(kernel: str) -> tuple[PtxProgram, Mapping[str, MachineKernel] | None]:
         try:
-            program.find_kernel(kernel)
+            called = find_called_function(program.find_kernel(kernel))
+            reason = f"nvcc's PTX calls the function {called}." if called else ""
         except KernelError as error:
             if not fall_back:
                 raise
-            modeled.source, modeled.note = "ir", f"{error.message} LLVM compiled the kernel instead."
+            reason = error.message
+        if reason and fall_back:
+            modeled.source, modeled.note = "ir", f"{reason} LLVM compiled the kernel instead."
             return estimated.compile_kernel(kernel)
         return program, assembled_file.kernels
 

@@ -39,9 +39,21 @@ _BOX_LINE_BYTES = 128
 """Bytes of a row of a tensor map's box."""
 _DEVICE_RUNTIME = "__cudaCDP2"
 """The prefix of functions of CUDA's device runtime: launches, streams."""
+_CALLED_NAME = re.compile(r"(?<![\w$%])(?!retval|param)[A-Za-z_$][\w$]*")
 _MAXIMUM_SPINS = 6
 """Iterations of a loop that waits for other blocks, after which the wait is considered complete: blocks that are not
 sampled store nothing."""
+
+
+def find_called_function(kernel: PtxKernel) -> str:
+    """Return a function that a kernel calls, which `PtxMachine` cannot execute; "" if there is none.
+
+    Compilers call functions of their libraries that are too long to inline, and those with `__noinline__`. Functions of
+    CUDA's device runtime do not count.
+    """
+    calls = (each for block in kernel.blocks for each in block.instructions if each.opcode == "call")
+    names = (name for call in calls for operand in call.operands for name in _CALLED_NAME.findall(operand))
+    return next((name for name in names if not name.startswith(_DEVICE_RUNTIME)), "")
 
 
 class PtxMachine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gpu.run.modeling.timing_model import ModeledRun
 from tests import needs
@@ -46,6 +47,21 @@ def test_a_file_that_nvcc_rejects_is_compiled_by_llvm_and_said_to_be():
     assert run.note.endswith(". LLVM compiled the kernel instead.")
     assert run.data()["note"] == run.note
     assert abs(run.time_us / plain.time_us - 1) < 0.1
+
+
+@needs.nvcc
+@pytest.mark.parametrize(
+    ("type", "value", "called"),
+    [("double", "pow(x[i], 1.7)", "__internal_accurate_pow"), ("float", "scaled(x[i])", "_Z6scaledf")],
+)
+def test_a_function_that_nvcc_does_not_inline_is_compiled_by_llvm(type: str, value: str, called: str) -> None:
+    text = f"""__device__ __noinline__ float scaled(float x) {{ return 3 * x; }}
+    __global__ void apply({type} *x, int n) {{ int i = threadIdx.x; if (i < n) x[i] = {value}; }}"""
+    run = model_kernel(Path("own.cu"), text, "apply", 1, 32, ["random:32", "32"], "h200")
+    assert (run.source, run.note) == (
+        "ir",
+        f"nvcc's PTX calls the function {called}. LLVM compiled the kernel instead.",
+    )
 
 
 @needs.nvcc
