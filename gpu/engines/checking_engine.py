@@ -15,6 +15,7 @@ from gpu.base.resource_limits import CPU_SECONDS
 from gpu.base.thread_names import Extents
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, get_buffer, get_memory, list_descending_blocks
+from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.checkers.races.races import RaceChecker
@@ -55,6 +56,8 @@ class CheckingEngine(SimulatorEngine):
         Whether to run the checkers; otherwise it records only the reached positions.
     on_print : callable or None
         Called with thread and text of each `printf`; None for standard output.
+    orders_volatile : bool
+        As of `RaceChecker`.
 
     Attributes
     ----------
@@ -80,14 +83,20 @@ class CheckingEngine(SimulatorEngine):
         CPU time limit of a launch in seconds.
     """
 
-    def __init__(self, *, checks: bool = True, on_print: Callable[[str, str], None] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        checks: bool = True,
+        on_print: Callable[[str, str], None] | None = None,
+        orders_volatile: bool = False,
+    ) -> None:
         super().__init__("lockstep")
         self.extra_observers: tuple[Observer, ...] = ()
         self.chooser: Chooser | None = None
         self.is_descending = False
         self.max_rounds, self.max_seconds = MAXIMUM_ROUNDS, CPU_SECONDS
         self._on_print = on_print
-        self._checks = checks
+        self._checks, self._orders_volatile = checks, orders_volatile
         self.findings: list[Finding] = []
         self.reached: set[SourcePosition] = set()
         self.blocks = self.steps = 0
@@ -137,9 +146,9 @@ class CheckingEngine(SimulatorEngine):
             for (name, _), argument in zip(kernel.parameters, arguments, strict=False)
             if get_buffer(argument) in self._unwritten
         ]
-        checkers = create_checkers(unwritten, self._heaps) if self._checks else ()
+        checkers = self._create_checkers(unwritten)
         coverage = _Coverage(self.reached)
-        trial = RaceChecker() if self._checks else None
+        trial = RaceChecker(orders_volatile=self._orders_volatile) if self._checks else None
         is_descending = self.is_descending and kernel.has_separate_blocks
         parts: Sequence[range | None] = list_descending_blocks(grid) if is_descending else (None,)
         try:
@@ -172,6 +181,11 @@ class CheckingEngine(SimulatorEngine):
         for argument in arguments:
             if (buffer := get_buffer(argument)) is not None:
                 self._unwritten.discard(buffer)
+
+    def _create_checkers(self, unwritten: Collection[str]) -> tuple[Checker, ...]:
+        if not self._checks:
+            return ()
+        return create_checkers(unwritten, self._heaps, orders_volatile=self._orders_volatile)
 
 
 def _extend(extents: Extents, others: Extents) -> Extents:

@@ -42,6 +42,8 @@ from gpu.timing.estimate.compiler import CapabilityError
 _THOROUGH_SIZE = 65
 """Largest size for which every kind of input is tried; each larger size has `_EFFECTIVE_KINDS` and a few others."""
 _EFFECTIVE_KINDS = ("random", "only the last", "highest", "large")
+_MAX_RECORDED_SIZE = 5000
+"""Largest size whose failure can be recorded and stepped through."""
 _TRIAL_COUNT = 4
 """Values of `trial` in the lesson's expressions, from 0."""
 _TIME_LIMIT_S = 20.0
@@ -189,12 +191,12 @@ class _Grader:
 
     def grade(self) -> Judgment:
         engine, reference_engine = (
-            CheckingEngine(on_print=lambda thread, text: None),
+            CheckingEngine(on_print=lambda thread, text: None, orders_volatile=True),
             CheckingEngine(on_print=lambda thread, text: None),
         )
         with closing(engine), closing(reference_engine):
             engine.sources = {self._stage.file: self._text}
-            engine.max_rounds, engine.max_seconds = MAX_LOOP_ITERATIONS, _TIME_LIMIT_S
+            engine.max_seconds = _TIME_LIMIT_S
             reference_engine.sources = {self._stage.file: self._reference}
             try:
                 types = self._stage.find_types(reference_engine.build_simulated_module(self._stage.file))
@@ -233,6 +235,7 @@ class _Grader:
         variables.restore()
         counters, expressions = Counters(), ExpressionCounter()
         engine.findings.clear()
+        engine.max_rounds = max(MAX_LOOP_ITERATIONS, 2 * case.n)  # one thread may process all elements
         engine.schedule = case.schedule
         engine.chooser, engine.is_descending = create_chooser(case), case.is_descending
         counted = bool(self._task.limits or self._task.requirements) and case == GradingCase(case.n, seed=case.seed)
@@ -395,7 +398,8 @@ class _Grader:
             verdict = replace(verdict, words=words)
         elif wrong is not None and not mistakes:
             verdict = replace(verdict, sentence=f"For this input, {wrong}.")
-        return Judgment(self._task.name, False, verdict, check, case, wrong, runs=self._runs)
+        recorded = case if case.n <= _MAX_RECORDED_SIZE else None
+        return Judgment(self._task.name, False, verdict, check, recorded, wrong, runs=self._runs)
 
     def _find_undefined_behavior(self, module: SimulatedModule) -> Judgment | None:
         """Return a judgment if the compiler finds an operation without a defined result."""

@@ -27,8 +27,8 @@ LIBRARY = ASSETS / "lessons"
 TASK_KINDS = ("gap", "repair", "order", "rewrite")
 DEFAULT_SIZES = (1, 2, 5, 31, 32, 33, 64, 100, 255, 256, 257, 1000, 1024, 2050)
 """Default sizes of a task."""
-DEFAULT_HIDDEN_SIZES = (4097, 4999)
-"""Default range of a task's hidden size: arrays of 1024, 2048 or 4096 elements are too small for it."""
+DEFAULT_HIDDEN_SIZES = (66_000, 70_000)
+"""Default range of a task's hidden size: indices of 16 bits and counts of 8 bits are too narrow for it."""
 DEFAULT_SCHEDULE_COUNT = 4
 LIMIT_COUNTERS = (
     "requests", "sectors", "sectors_per_request", "shared_requests", "wavefronts", "conflicts", "warp_statements",
@@ -428,7 +428,7 @@ class _LessonReader:
                 )
         hidden_sizes = _read_sizes(block, values, "hidden")
         if hidden_sizes and (len(hidden_sizes) != 2 or hidden_sizes[0] > hidden_sizes[1]):
-            raise block.error("hidden must be the least and the greatest hidden size: [4097, 4999].", "hidden")
+            raise block.error("hidden must be the least and the greatest hidden size: [66000, 70000].", "hidden")
         if not hidden_sizes and not values.get("sizes"):
             hidden_sizes = DEFAULT_HIDDEN_SIZES
         mistakes = tuple(self._read_mistake(block, table) for table in _read_tables(block, values, "mistakes"))

@@ -170,7 +170,8 @@ class _ProgramGrader:
         for n in dict.fromkeys((small, sizes[-1])):
             yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden, _SCHEDULE))
             for streams in STREAM_ORDERS[1:]:
-                yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), streams)
+                for trial in range(2 if n == small and self._stage.has_trials else 1):
+                    yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden, trial=trial), streams)
         for number, kind in enumerate(self._task.kinds):
             if kind not in (RANDOM_KIND, NEAR_KIND):
                 yield _ProgramCase(GradingCase(small, kind, hidden, trial=number % 4))
@@ -208,6 +209,9 @@ class _ProgramGrader:
             raise _RejectedRunError("it crashes", f"The host code ends by {run.signal}.")
         if run.findings:
             return None
+        if run.overrun:
+            sentence = f"A copy accesses {run.overrun} bytes past the end of an array of the host."
+            raise _RejectedRunError("it copies too much", sentence)
         if run.code != status:
             says = f" Its error output: {_shorten(run.errors)}." if run.errors.strip() else ""
             sentence = f"The program ends with exit code {run.code} instead of {status}.{says}"

@@ -62,6 +62,8 @@ class ProgramRun:
         Indices of the results that were in device memory: after a launch or, if launches are withheld, before one.
     has_failed : bool
         Whether an operation has failed as demanded.
+    overrun : int
+        The most bytes that a copy accessed past the end of an array of the host.
     """
 
     code: int
@@ -76,6 +78,7 @@ class ProgramRun:
     default_launch_count: int = 0
     found: tuple[int, ...] = ()
     has_failed: bool = False
+    overrun: int = 0
 
     @property
     def signal(self) -> str:
@@ -167,6 +170,7 @@ class ProgramRunner:
             answer["default_launches"],
             tuple(answer["found"]),
             answer["failed"],
+            answer["overrun"],
         )
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,7 +114,8 @@ class Judgment:
     check : Check
         The checkers' findings, with their lines.
     case : GradingCase or None
-        The smallest input on which it fails; None if it passes or cannot be run.
+        The smallest input on which it fails; None if it passes, cannot be run, or fails only on an input that is too
+        large to be recorded.
     wrong : WrongElement or None
         The first wrong element for that input; None if the result is right.
     limits : tuple of CounterLimit

@@ -22,6 +22,8 @@ from gpu.hosts.program.host_text import rewrite_host_text, separate_variables
 from gpu.simulator import disk
 
 HEADERS = ROOT / "gpu" / "hosts" / "program" / "headers"
+_HOST_BLOCKS = HEADERS / "host_blocks.cpp"
+"""File that is linked to each program: it knows the blocks of host memory."""
 _SHARED_HEADERS = ROOT / "gpu" / "simulator" / "shim"
 """Headers that kernels and host code share; device function bodies are removed from them as from the program."""
 _COMPILERS = ("g++", "clang++", "c++")
@@ -101,6 +103,7 @@ def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -
         If there is no compiler.
     """
     find_compiler()
+    files = [*files, _HOST_BLOCKS]
     empty = folder / "headers"
     _write_stand_ins(empty, [each for each in options.include_dirs if contains_thrust(each)])
     with ThreadPoolExecutor(os.cpu_count()) as pool:

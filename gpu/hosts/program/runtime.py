@@ -483,6 +483,10 @@ class Runtime:
             return (writable_bytes_at if written else bytes_at)(address, size, routine)
         if not address:
             raise RefusedRoutineError(errors.INVALID_VALUE)
+        return self.view_host(address, size)
+
+    def view_host(self, address: int, size: int) -> Array:
+        """Return a view of the host memory that a copy accesses, without checks."""
         return host_view(address, size)
 
     def _view_array_side(

@@ -139,8 +139,9 @@ class _Program:
             the number of allocations that it did not free; "used_streams", the number of streams with operations, if
             they were late; "launching_streams", the number of streams with launches, and "default_launches", the number
             of launches in the legacy default stream, which does not count as one of them; "found", the indices of the
-            results that were in device memory; "failed", whether an operation has failed as demanded; "timeout";
-            "unsupported", why the system cannot confine it; "internal", the traceback of an error of Lockstep.
+            results that were in device memory; "failed", whether an operation has failed as demanded; "overrun", the
+            most bytes that a copy accessed past the end of a block from `new`; "timeout"; "unsupported", why the
+            system cannot confine it; "internal", the traceback of an error of Lockstep.
         """
         with (
             tempfile.TemporaryFile(dir=self.unit.path.parent) as given,
@@ -161,7 +162,9 @@ class _Program:
             for each in launches:
                 if "changed" in each:
                     entries[each["changed"]]["findings"] = each["findings"]
-            allocations, used_streams, launching_streams, default_launches, has_failed = REPORT.unpack_from(shared, 0)
+            allocations, used_streams, launching_streams, default_launches, has_failed, overrun = REPORT.unpack_from(
+                shared, 0
+            )
             return {
                 "code": code,
                 "timeout": is_timeout,
@@ -178,6 +181,7 @@ class _Program:
                 "default_launches": default_launches,
                 "found": next((each["found"] for each in reversed(launches) if "found" in each), []),
                 "failed": bool(has_failed),
+                "overrun": overrun,
             }
 
     def _run_child(

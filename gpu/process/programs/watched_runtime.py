@@ -21,9 +21,10 @@ from gpu.hosts.program.program_units import ProgramUnit
 from gpu.hosts.program.runtime import Runtime
 from gpu.hosts.program.stream_order import OrderedStreams
 
-REPORT = struct.Struct("<qqqqq")
+REPORT = struct.Struct("<qqqqqq")
 """Report in shared memory: allocations of device memory, streams with operations, other streams than the legacy default
-stream with launches, launches in the legacy default stream, and whether an operation failed.
+stream with launches, launches in the legacy default stream, whether an operation failed, and the most bytes that a copy
+accessed past the end of a block from `new`.
 """
 _FAILING_ROUTINES = {
     "allocation": ("malloc", "malloc_pitch", "malloc_mapped"),
@@ -79,7 +80,7 @@ class WatchedRuntime(Runtime):
         self._failing, self._failing_number = case.get("failing", ("", 0))
         self._are_launches_withheld = case.get("launches_withheld", False)
         self._results = np.array(case.get("results", ()), np.float64)
-        self._calls = self._default_launches = 0
+        self._calls = self._default_launches = self._overrun = 0
         self._launching_streams: set[int] = set()
         self._has_failed = False
         self.found = np.zeros(self._results.size, bool)
@@ -89,8 +90,16 @@ class WatchedRuntime(Runtime):
         result = super().execute_routine(name, arguments, count)
         streams = self.delayed.used_count if self.delayed is not None else 0
         launches = (len(self._launching_streams), self._default_launches)
-        REPORT.pack_into(self._shared, 0, self.allocation_count, streams, *launches, self._has_failed)
+        REPORT.pack_into(self._shared, 0, self.allocation_count, streams, *launches, self._has_failed, self._overrun)
         return result
+
+    def view_host(self, address: int, size: int) -> npt.NDArray[np.uint8]:
+        count_bytes = ctypes.CDLL(None).lockstep_block_bytes
+        count_bytes.argtypes, count_bytes.restype = (ctypes.c_void_p,), ctypes.c_longlong
+        available = count_bytes(address)
+        if available >= 0:
+            self._overrun = max(self._overrun, size - available)
+        return super().view_host(address, size)
 
     def report_internal_error(self, trace: str) -> None:
         self._on_internal_error(trace)

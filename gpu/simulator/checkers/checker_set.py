@@ -15,7 +15,9 @@ from gpu.simulator.checkers.warp_masks import WarpMaskChecker
 from gpu.simulator.checkers.warpgroups import WarpgroupChecker
 
 
-def create_checkers(uninitialized: Collection[str] = (), heaps: HeapRecords | None = None) -> tuple[Checker, ...]:
+def create_checkers(
+    uninitialized: Collection[str] = (), heaps: HeapRecords | None = None, *, orders_volatile: bool = False
+) -> tuple[Checker, ...]:
     """Return a checker of each kind for one launch.
 
     Parameters
@@ -24,9 +26,11 @@ def create_checkers(uninitialized: Collection[str] = (), heaps: HeapRecords | No
         The names of kernel parameters for arrays that start uninitialized.
     heaps : HeapRecords or None
         Allocations and frees of earlier launches; None if there were none.
+    orders_volatile : bool
+        As of `RaceChecker`.
     """
     return (
-        RaceChecker(),
+        RaceChecker(orders_volatile=orders_volatile),
         UninitializedChecker(uninitialized),
         HeapChecker(heaps),
         WarpMaskChecker(),

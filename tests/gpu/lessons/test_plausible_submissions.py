@@ -70,6 +70,15 @@ CAPACITIES = [
     ("18-n-body/pull", "j < n", "j < min(n, 1000)"),
     ("06-transpose/scatter", "b[column * rows + row]", "b[(unsigned short)(column * rows + row)]"),
     ("20-stencil/cube", "inner && inside", "inner && inside && x < 16"),
+    ("01-threads-and-indices/add", "int i =", "unsigned short i ="),
+    ("01-threads-and-indices/add", "i < n)", "i < n && threadIdx.x < 512)"),
+    ("01-threads-and-indices/mirror", "(width - 1 - column)", "(unsigned char)(width - 1 - column)"),
+    ("10-any-length/add-back", "sums[blockIdx.x - 1]", "sums[(unsigned char)blockIdx.x - 1]"),
+    ("13-histogram/private", "own[threadIdx.x]);", "own[threadIdx.x] & 0xffff);"),
+    ("16-matrix-product/naive", "i < k", "i < min(k, 256)"),
+    ("21-sparse-product/row", "k < offsets[row + 1]", "k < offsets[row] + (offsets[row + 1] - offsets[row]) % 256"),
+    ("23-vector-loads/quads", "i < quads", "i < quads % 65536"),
+    ("25-attention/scores", "c < d; ++c", "c < min(d, 64); ++c"),
 ]
 LIMITED = [
     (
@@ -97,6 +106,9 @@ LIMITED = [
 DOMAINS = [
     ("12-compaction/split", "value % 2 != 0", "value % 2 == 1"),
     ("19-softmax/block", "-INFINITY", "-201.0f"),
+    ("13-histogram/letters", "text[i] - 'a'", "(text[i] & 127) - 'a'"),
+    ("19-softmax/shuffle", "d = 16", "d = n > 24 ? 16 : 8"),
+    ("21-sparse-product/entries", "entries[k] * x[columns[k]]", "__mul24(entries[k], x[columns[k]])"),
 ]
 
 
@@ -283,6 +295,26 @@ def test_a_ticket_that_is_taken_must_be_used() -> None:
     used, unused = "part = atomicAdd(next, 1);", "atomicAdd(next, 1);\n        part = blockIdx.x;"
     judgment = grade_edit("10-any-length/ticket", used, unused)
     assert judgment.verdict.words.endswith("without what the task requires: returned atomics")
+
+
+def test_volatile_data_needs_an_order_even_without_a_fence() -> None:
+    text = reference_solution(lesson := read_lesson(LIBRARY / "11-memory-order"), task := lesson.task("last-block"))
+    for fenced, unordered in (
+        ("        __threadfence();\n", ""),
+        ("partial[blockIdx.x] = own;", "*(volatile int *)&partial[blockIdx.x] = own;"),
+        ("all += partial[b]", "all += *(volatile int *)&partial[b]"),
+    ):
+        assert fenced in text
+        text = text.replace(fenced, unordered)
+    judgment = grade_submission(lesson, task, text)
+    assert not judgment.accepted
+    assert "race" in judgment.verdict.words
+
+
+def test_a_large_input_is_not_recorded() -> None:
+    judgment = grade_edit("01-threads-and-indices/add", "int i =", "unsigned short i =")
+    assert judgment.wrong is not None
+    assert judgment.case is None
 
 
 def test_a_wait_for_a_block_that_may_not_have_started_is_rejected_and_shown() -> None:

@@ -63,6 +63,12 @@ OTHER_CALLS: list[tuple[str, Edits]] = [
 ]
 WRONG: list[tuple[str, str | Edits, str]] = [
     (COPIES, (("sizeof(float)", "sizeof(float) / 2"),), "out-of-bounds"),
+    # The device has room for the numbers that the copy reads past the end of x.
+    (
+        COPIES,
+        (("sizeof(float)", "sizeof(double)"), ("y.data(), device_y, bytes", "y.data(), device_y, n * 4")),
+        "too much",
+    ),
     (COPIES, (('"%.9g\\n", value', '"%d\\n", (int)value'),), "differs"),
     (COPIES, (('printf("%.9g\\n", value);', 'printf("%.9g", value);'),), "wrong number of results"),
     (COPIES, (("    return 0;", "    return 1;"),), "exit code"),
@@ -85,6 +91,17 @@ WRONG: list[tuple[str, str | Edits, str]] = [
         "uninitialized",
     ),
     (PIPELINE, (("streams[number % 2]", "streams[0]"),), "without the streams"),
+    # With three chunks or more it waits for both streams.
+    (
+        PIPELINE,
+        (
+            (
+                "cudaDeviceSynchronize();",
+                "cudaStreamSynchronize(streams[0]);\n    if (n > 2 * chunk) cudaStreamSynchronize(streams[1]);",
+            ),
+        ),
+        "order of the",
+    ),
     # An event that is not recorded holds up nothing, and creating one does not wait for the device.
     (
         EVENT,

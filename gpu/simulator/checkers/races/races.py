@@ -125,11 +125,17 @@ class RaceChecker(Checker):
     Child launches are compared with the launches that run concurrently, as described in `LaunchTree`.
 
     Findings are kept across the host's launches; all other state is reset at each of them.
+
+    Parameters
+    ----------
+    orders_volatile : bool
+        Whether volatile data in global memory needs an order even if the launch has executed no fence.
     """
 
     outlives_faults = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, orders_volatile: bool = False) -> None:
+        self._orders_volatile = orders_volatile
         self._findings: dict[tuple[_Line, ...], Finding] = {}
         self._widest_scopes: dict[tuple[_Line, ...], int] = {}
         self._read_only_findings: dict[tuple[_Line, ...], Finding] = {}
@@ -473,7 +479,7 @@ class RaceChecker(Checker):
         if site.is_strong:
             is_global = checked.access.memory.space == "global"
             # Without a fence and without a wait for a flag, a kernel does not mean to order its volatile data.
-            is_ordering = synchronization.has_fences or self._sites.has_waits
+            is_ordering = self._orders_volatile or synchronization.has_fences or self._sites.has_waits
             flag_use = ValueUse.WAIT if not is_global else ValueUse(is_ordering)
             levels = synchronization.find_levels(lanes, threads) if self._sites.has_narrow_scopes else None
             races = self._sites.find_conflicts(site, numbers, levels, flag_use)

@@ -1,0 +1,79 @@
+// Host memory from `new`, linked to each program: the runtime asks how far a copy may go behind an address.
+#include <cstdlib>
+
+#ifdef __GLIBC__
+#include <atomic>
+#include <cstdint>
+#include <malloc.h>
+#include <new>
+
+namespace {
+
+struct Block {
+    char *begin;
+    size_t size, usable;
+};
+constexpr size_t slots = 1 << 14, probes = 32;
+Block blocks[slots];
+std::atomic_flag busy = ATOMIC_FLAG_INIT;
+
+struct Lock {
+    Lock() {
+        while (busy.test_and_set(std::memory_order_acquire)) {
+        }
+    }
+    ~Lock() { busy.clear(std::memory_order_release); }
+};
+
+// Return the slot of a block, or a free one for null; null if there is none.
+Block *find_slot(const char *address, const char *wanted) {
+    size_t first = (uintptr_t)address / 16 * 0x9E3779B97F4A7C15u >> 32;
+    for (size_t k = 0; k < probes; ++k) {
+        Block *slot = &blocks[(first + k) % slots];
+        if (slot->begin == wanted) return slot;
+    }
+    return nullptr;
+}
+
+void *allocate(size_t size) {
+    void *memory = std::malloc(size ? size : 1);
+    if (!memory) throw std::bad_alloc();
+    Lock lock;
+    Block *slot = find_slot((char *)memory, (char *)memory); // one that a library has freed
+    if (!slot) slot = find_slot((char *)memory, nullptr);
+    if (slot) *slot = {(char *)memory, size, malloc_usable_size(memory)};
+    return memory;
+}
+
+void release(void *memory) {
+    if (!memory) return;
+    {
+        Lock lock;
+        if (Block *slot = find_slot((char *)memory, (char *)memory)) slot->begin = nullptr;
+    }
+    std::free(memory);
+}
+
+} // namespace
+
+#define LOCKSTEP_WEAK __attribute__((weak))
+LOCKSTEP_WEAK void *operator new(size_t size) { return allocate(size); }
+LOCKSTEP_WEAK void *operator new[](size_t size) { return allocate(size); }
+LOCKSTEP_WEAK void operator delete(void *memory) noexcept { release(memory); }
+LOCKSTEP_WEAK void operator delete[](void *memory) noexcept { release(memory); }
+LOCKSTEP_WEAK void operator delete(void *memory, size_t) noexcept { release(memory); }
+LOCKSTEP_WEAK void operator delete[](void *memory, size_t) noexcept { release(memory); }
+
+// Return the bytes from an address to the end of its block, or -1 if the address is in no block from `new`.
+extern "C" long long lockstep_block_bytes(const char *address) {
+    Lock lock;
+    for (const Block &block : blocks) {
+        if (!block.begin || address < block.begin || address >= block.begin + block.size) continue;
+        // Another usable size: a library has freed the block, and the memory has another use.
+        if (malloc_usable_size(block.begin) == block.usable) return block.begin + block.size - address;
+    }
+    return -1;
+}
+#else
+extern "C" long long lockstep_block_bytes(const char *) { return -1; }
+#endif
