@@ -27,6 +27,8 @@ _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or
 _HALF_DEPTH = 16
 """The depth of a 16-bit float product, in elements of a row; TF32 products have half."""
 _WIDE_BYTES = 8
+_NO_MEMORY = "nounwind willreturn memory(none)"
+"""Attributes of an instruction of the timing model's own. Without them LLVM keeps loads and stores in loops with it."""
 _MAXIMUM_UNROLLED = 64
 """The most iterations of a loop that is unrolled completely, if its bound is known."""
 
@@ -409,7 +411,8 @@ class ThreadWriter(ValueWriter):
         operands = ", ".join(f"${number}" for number in range(len(arguments) + 1))
         instruction = f"{LIBRARY_FUNCTION}.{name}.f{8 * type.size} {operands};"
         values = ", ".join(f"{kind} {value}" for kind, value in arguments)
-        return self._asm.value(f'call {value_type(node.type)} asm "{instruction}", "{constraints}"({values})')
+        call = f'call {value_type(node.type)} asm "{instruction}", "{constraints}"({values})'
+        return self._asm.value(f"{call} {_NO_MEMORY}")
 
     def visit_fence(self, node: ir.Fence, frame: _CallFrame) -> Value:
         if node.name.startswith("__threadfence"):
@@ -506,7 +509,9 @@ class ThreadWriter(ValueWriter):
         placeholders = ", ".join(f"${number}" for number in range(len(letters)))
         arguments = ", ".join(f"{value_type(kind)} {value}" for kind, value in zip(kinds, values, strict=True))
         text = f"{opcode}.part.m32n1k{depth}.{element} {placeholders};"
-        return self._asm.value(f'call {value_type(type)} asm "{text}", "={",".join(letters)}"({arguments})')
+        return self._asm.value(
+            f'call {value_type(type)} asm "{text}", "={",".join(letters)}"({arguments}) {_NO_MEMORY}'
+        )
 
     def _emit_shuffle(self, mode: str, mask: str, kind: Scalar, values: list[str], kinds: list[Any]) -> str:
         asm = self._asm
