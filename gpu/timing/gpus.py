@@ -53,6 +53,9 @@ class GpuDescription:
     float_lanes, integer_lanes, double_lanes, special_lanes : float
         Lanes of float32 multiply-adds, int32 operations, float64 multiply-adds, and reciprocal square roots and other
         special functions that a multiprocessor starts per cycle.
+    load_store_lanes : int
+        Lanes of loads and stores that a multiprocessor starts per cycle: a warp's request takes at least two cycles if
+        there are 16.
     tensor_lanes : float
         Multiply-adds of 16-bit floats, with float32 sums, that the tensor cores of a multiprocessor start per cycle
         with `mma.sync`; half of it for TF32.
@@ -106,6 +109,7 @@ class GpuDescription:
     integer_lanes: float
     double_lanes: float
     special_lanes: float
+    load_store_lanes: int
     tensor_lanes: float
     arithmetic_cycles: float
     double_cycles: float

@@ -280,7 +280,7 @@ class LaunchModel:
         return {
             "memory": dram_sectors * _SECTOR / gpu.memory_gb_s / 1e3,
             "last cache": (loaded + unpaired + stored) * _SECTOR / gpu.last_cache_gb_s / 1e3,
-            "first cache and shared memory": (counts["passes"] + counts["lines"]) / active / clock / 1e3,
+            "first cache and shared memory": counts["first cache"] / active / clock / 1e3,
             "issue": counts["slots"] / gpu.schedulers / gpu.multiprocessors / clock / 1e3,
             "arithmetic": counts["busiest"] / gpu.schedulers / active / clock / 1e3,
             "atomics": max(sample.busiest_address_us, sample.atomic_us),
@@ -303,7 +303,8 @@ class LaunchModel:
         return loaded + stored + crossing + atomics * (2 - 1 / parts) + code_sectors
 
     def _count_path(self, path: SampledPath, warps: int, scale: float) -> dict[str, float]:
-        counts = {"slots": 0.0, "requests": 0.0, "passes": 0.0, "conflicts": 0.0, "lines": 0.0, "atomics": 0.0}
+        counts = dict.fromkeys(("slots", "requests", "passes", "conflicts", "first cache", "atomics"), 0.0)
+        least = multiprocessor.minimum_passes(self._gpu)
         operations = np.zeros(2)
         pipes = np.zeros(len(PIPES))
         for visit, times in caches.iterate_visits(path.steps):
@@ -318,16 +319,19 @@ class LaunchModel:
                 end = int(np.searchsorted(request.warps, warps))
                 if request.space == "const":  # the lanes' own addresses; those of all lanes are broadcast
                     passes = request.passes[:end]
-                    counts["lines"] += times * scale * float(passes[passes > 1].sum())
+                    counts["first cache"] += times * scale * float(passes[passes > 1].sum())
                 elif request.space == "shared":
-                    counts["passes"] += times * scale * float(request.passes[:end].sum())
+                    passes = request.passes[:end]
+                    counts["passes"] += times * scale * float(passes.sum())
+                    counts["first cache"] += times * scale * float(np.maximum(least, passes).sum())
                     counts["conflicts"] += times * scale * float(request.conflicts[:end].sum())
                 elif request.space == "global":
                     counts["requests"] += times * scale * end
                     if request.kind in ("atom", "red"):
                         counts["atomics"] += times * scale * float(request.starts[end])
                     else:
-                        counts["lines"] += times * scale * float(multiprocessor.count_lines(request, end).sum())
+                        lines = np.maximum(least, multiprocessor.count_lines(request, end))
+                        counts["first cache"] += times * scale * float(lines.sum())
         counts["busiest"] = float(pipes.max())
         counts["float32"], counts["float64"] = map(float, operations)
         return counts

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.warp import WARP
 from gpu.timing import native
 from gpu.timing.caches import CachedRequest
 from gpu.timing.costs import ALIAS, MEMORY, PIPES, CostTable, schedule_block
@@ -139,8 +140,8 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
         uses_of_block.append(uses)
     return MachineCode(
         np.array(kinds, np.int32), np.array(pipes, np.int32), np.array(slots), np.array(busy), np.array(latencies),
-        np.array(written, np.int32), np.array(first_read, np.int32), np.array(reads or [0], np.int32),
-        np.array(request_of, np.int32), np.array(spaces, np.uint8), np.array(first, np.int32), max(len(numbers), 1),
+        np.array(written, np.int32), np.array(first_read, np.int32),
+        np.array(reads or [0], np.int32), np.array(request_of, np.int32), np.array(spaces, np.uint8), np.array(first, np.int32), max(len(numbers), 1),
         tuple(requests), np.array(slots_of_block), np.array(uses_of_block), tuple(instructions),
     )  # fmt: skip
 
@@ -279,7 +280,7 @@ def simulate_multiprocessor(
     max_spans : int
         The most spans to record; 0 for none.
     """
-    tables = _build_visit_tables(code, path, memory, counts.warps_per_block * counts.sampled)
+    tables = _build_visit_tables(code, path, memory, counts.warps_per_block * counts.sampled, minimum_passes(gpu))
     shares = _spread_memory_shares(code, memory.memory_shares)
     barrier = gpu.barrier_cycles + _BARRIER_WARP_CYCLES * (counts.warps_per_block - 1)
     numbers = np.array(
@@ -306,8 +307,8 @@ def simulate_multiprocessor(
     times, marks = np.zeros((capacity, 2)), np.zeros((capacity, 4), np.int32)
     native.run_kernel(
         "multiprocessor", numbers, rate_values, code.kinds, code.pipes, code.slots, code.busy, code.latencies,
-        code.written_registers, code.first_read, code.read_registers, code.request_of, shares, code.first_operation,
-        tables.steps, tables.blocks, tables.first_request, tables.active, tables.passes, tables.from_last, code.spaces,
+        code.written_registers, code.first_read, code.read_registers, code.request_of, shares,
+        code.first_operation, tables.steps, tables.blocks, tables.first_request, tables.active, tables.passes, tables.from_last, code.spaces,
         ready, late, np.zeros(shares.size), np.zeros(counts.resident * code.kinds.size), ended, cycles_in, written, cut,
         times, marks,
     )  # fmt: skip
@@ -316,7 +317,14 @@ def simulate_multiprocessor(
     return MachineRun(ended, cycles_in, int(written[0]), spans, until)
 
 
-def _build_visit_tables(code: MachineCode, path: Sequence[Visit], memory: MemoryBehavior, warps: int) -> _VisitTables:
+def minimum_passes(gpu: GpuDescription) -> int:
+    """Return the least cycles of a warp's load or store in the L1 cache and shared memory."""
+    return -(-WARP // gpu.load_store_lanes)
+
+
+def _build_visit_tables(
+    code: MachineCode, path: Sequence[Visit], memory: MemoryBehavior, warps: int, least: int
+) -> _VisitTables:
     # Equal iterations of a loop are one visit object, referenced repeatedly.
     visits = list({id(visit): visit for visit in path}.values())
     visit_numbers = {id(visit): number for number, visit in enumerate(visits)}
@@ -338,14 +346,16 @@ def _build_visit_tables(code: MachineCode, path: Sequence[Visit], memory: Memory
             warp_numbers = request.warps[:warp_count]
             cached_request = memory.cached_requests.get(id(request))
             if request.space not in ("global", "local") or cached_request is None:
-                passes[row, warp_numbers] = request.passes[:warp_count]
+                passes[row, warp_numbers] = np.maximum(
+                    least if request.space == "shared" else 1, request.passes[:warp_count]
+                )
                 if request.rounds is not None:
                     from_last[row, warp_numbers] = request.rounds[:warp_count]
             elif request.kind in ("atom", "red"):
                 from_last[row, warp_numbers] = memory.atomic_cycles[id(request)][:warp_count]
             else:
                 # The L1 cache processes a request line by line, with four sectors each.
-                passes[row, warp_numbers] = np.maximum(1, count_lines(request, warp_count))
+                passes[row, warp_numbers] = np.maximum(least, count_lines(request, warp_count))
                 requested_sectors = (
                     cached_request.misses + memory.rates.unpaired_cost * cached_request.unpaired_misses
                     if request.kind == "ld"

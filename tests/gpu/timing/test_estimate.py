@@ -345,3 +345,17 @@ def test_an_old_gpu_has_no_reduction_of_a_warp(tmp_path) -> None:
     assert "redux.sync.add" in generate_ptx(kernel.function, kernel.variables, "8.0")
     with pytest.raises(CapabilityError, match=r"f needs compute capability 8\.0"):
         generate_ptx(kernel.function, kernel.variables, "7.5")
+
+
+def test_a_request_takes_the_cycles_of_the_load_store_units(tmp_path, without_nvcc) -> None:
+    """White papers: a multiprocessor of GA102 has units for half of a warp, of GH100 for a warp."""
+    text = """extern "C" __global__ void add(const float *from, float *to, int n) {
+        float sum = 0;
+        for (int i = 0; i < n; ++i) sum += from[i];
+        to[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+    }"""
+    arguments = ["zeros:256", f"zeros:{1024 * 132}", 256]
+    for gpu, cycles, clock in (("rtx-3080", 2, 1710), ("h200", 1, 1980)):
+        run = model_kernel(tmp_path / "k.cu", text, "add", 68 if gpu == "rtx-3080" else 132, 1024, arguments, gpu)
+        bound_us = run.breakdown["first cache and shared memory"]
+        assert bound_us * clock / (32 * 256) == pytest.approx(cycles, rel=0.02)

@@ -71,7 +71,7 @@ def test_an_unknown_gpu_is_refused_with_those_that_are_there() -> None:
         (r"clock_ghz = .*", "clock_ghz = { value = 1.5 }", "a value and a source, and nothing else"),
         (r"validated = .*", "validated = 7", "which has the wrong type"),
         (r"\Z", 'color = "green"\n', "has a value for color, which the timing model does not use"),
-        (r"\Z", "= =", "is not a GPU description: line 4"),
+        (r"\Z", "= =", "is not a GPU description: line 50"),
         (r"\Z", "x = " + "[" * 100_000, "nested too deep"),
         (r"\Z", "x = " + "9" * 5000, "is not a GPU description: line 1: Exceeds the limit"),
         (r"clock_ghz = .*", 'clock_ghz = { value = inf, source = "x" }', "at most 1e"),
