@@ -40,6 +40,8 @@ class OperationCost:
         Cycles for which it occupies its pipe of one scheduler.
     latency : float
         Cycles until its result is available.
+    blocked : float
+        Cycles until the warp issues its next instruction, which depends on a branch; 0 if it depends on none.
     """
 
     kind: int
@@ -47,29 +49,32 @@ class OperationCost:
     slots: float = 0.0
     busy: float = 0.0
     latency: float = 0.0
+    blocked: float = 0.0
 
 
 _FREE = OperationCost(ALIAS)
 
 # For instructions that become several: machine instructions, those on the special pipe, and cycles until the result.
 _SEQUENCES: dict[tuple[str, str], tuple[float, float, float]] = {
-    ("div", "f32"): (10, 1, 52),
-    ("div", "f64"): (28, 1, 130),
-    ("rcp", "f32"): (6, 1, 40),
-    ("rcp", "f64"): (20, 1, 100),
-    ("sqrt", "f32"): (8, 1, 50),
-    ("sqrt", "f64"): (24, 1, 120),
+    ("div", "f32"): (10, 1, 53),
+    ("div", "f64"): (28, 1, 120),
+    ("rcp", "f32"): (6, 1, 72),
+    ("rcp", "f64"): (20, 1, 70),
+    ("sqrt", "f32"): (8, 1, 54),
+    ("sqrt", "f64"): (24, 1, 90),
     ("div", "s32"): (26, 3, 72),
     ("div", "u32"): (18, 3, 60),
     ("rem", "s32"): (22, 3, 72),
     ("rem", "u32"): (17, 3, 60),
-    ("div", "s64"): (80, 2, 250),
-    ("div", "u64"): (75, 2, 240),
-    ("rem", "s64"): (80, 2, 250),
-    ("rem", "u64"): (75, 2, 240),
+    ("div", "s64"): (80, 2, 170),
+    ("div", "u64"): (75, 2, 160),
+    ("rem", "s64"): (80, 2, 170),
+    ("rem", "u64"): (75, 2, 160),
 }
 _DOUBLE_INSTRUCTIONS = {"div": 8, "rcp": 5, "sqrt": 8}
 """Instructions on the float64 pipe of the sequences for float64."""
+_BRANCHING_TYPES = ("f32", "f64", "s64", "u64")
+"""Types whose sequences end with a branch to a slow path: a warp issues no other instruction until it is decided."""
 # Tile products by element type: multiply-adds per machine instruction, and the time per multiply-add relative to 16-bit
 # floats.
 _PRODUCTS = {
@@ -270,8 +275,10 @@ class CostTable:
         cost = get_function_cost(instruction.modifiers)
         if instruction.type == "f64":
             busy = cost.pipe_instructions * self._double
-            return OperationCost(COMPUTE, DOUBLE, cost.slots, busy, max(cost.latency, busy))
-        return OperationCost(COMPUTE, SPECIAL, cost.slots, cost.pipe_instructions * self._special, cost.latency)
+            latency = max(cost.latency, busy)
+            return OperationCost(COMPUTE, DOUBLE, cost.slots, busy, latency, latency if cost.blocked else 0.0)
+        busy = cost.pipe_instructions * self._special
+        return OperationCost(COMPUTE, SPECIAL, cost.slots, busy, cost.latency, cost.blocked)
 
     def _double_cost(self, instruction: PtxInstruction) -> OperationCost:
         opcode = instruction.opcode
@@ -289,8 +296,10 @@ class CostTable:
         slots, special, latency = _SEQUENCES[opcode, type]
         if type == "f64":
             busy = _DOUBLE_INSTRUCTIONS[opcode] * self._double
-            return OperationCost(COMPUTE, DOUBLE, slots, busy, max(latency, busy))
-        return OperationCost(COMPUTE, SPECIAL, slots, special * self._special, latency)
+            latency = max(latency, busy)
+            return OperationCost(COMPUTE, DOUBLE, slots, busy, latency, latency)
+        blocked = latency if type in _BRANCHING_TYPES else 0.0
+        return OperationCost(COMPUTE, SPECIAL, slots, special * self._special, latency, blocked)
 
     def _integer_cost(self, instruction: PtxInstruction) -> OperationCost:
         opcode, words, type = instruction.opcode, instruction.modifiers, instruction.type
@@ -399,7 +408,7 @@ def schedule_block(block: BasicBlock, table: CostTable) -> list[ScheduledInstruc
     """Return a basic block's instructions in the order in which the assembler would schedule them.
 
     Instructions with the longest chain of dependents go first, so loads precede independent work. Memory accesses keep
-    their order if one of them is a write.
+    their order if one of them is a write. No instruction moves across one that contains a branch.
     """
     instructions = block.instructions
     costs = [table.find_cost(instruction) for instruction in instructions]
@@ -408,7 +417,7 @@ def schedule_block(block: BasicBlock, table: CostTable) -> list[ScheduledInstruc
     writer: dict[str, int] = {}
     stores: dict[str, int] = {}
     accesses: dict[str, list[int]] = defaultdict(list)
-    fence = -1
+    fence = branch = -1
     for index, instruction in enumerate(instructions):
         read, written = names[index]
         dependencies = {writer[name] for name in read if name in writer}
@@ -431,6 +440,11 @@ def schedule_block(block: BasicBlock, table: CostTable) -> list[ScheduledInstruc
                 accesses[space].append(index)
         if fence >= 0 and fence != index and (costs[index].kind == MEMORY or instruction.opcode in _ORDERED_OPCODES):
             dependencies.add(fence)
+        if branch >= 0:
+            dependencies.add(branch)
+        if costs[index].blocked:
+            dependencies.update(range(branch + 1, index))
+            branch = index
         if instruction.ends_block:
             dependencies.update(range(index))
         for earlier in dependencies:

@@ -90,9 +90,9 @@ __device__ void account(double *since, int *row_of, int warp, double end, int st
 
 extern "C" __global__ void multiprocessor(
     const long long *numbers, const double *rates,
-    // operations: kind, pipe, issue slots, and the range of its registers
+    // operations: kind, pipe, issue slots, times, and the range of its registers
     const int *kinds, const int *pipes, const double *slots, const double *busy, const double *latencies,
-    const int *written, const int *first_read, const int *reads, const int *request_of, const double *memory_share,
+    const double *blocked, const int *written, const int *first_read, const int *reads, const int *request_of, const double *memory_share,
     // basic blocks: their first operations
     const int *first_operation,
     // the path: the visit of each step
@@ -290,6 +290,10 @@ extern "C" __global__ void multiprocessor(
         scheduler_free[s] = now + slots[o];
         next[w] = now + slots[o];
         ACCOUNT(w, next[w], ISSUES, o);
+        if (blocked[o] > slots[o]) {
+            next[w] = now + blocked[o];
+            ACCOUNT(w, next[w], ON_RESULT, o);
+        }
         double result = 0;
         if (kinds[o] == COMPUTE) {
             pipe_free[s * PIPES + pipe] = now + busy[o];

@@ -42,7 +42,7 @@ class MachineCode:
 
     Parameters
     ----------
-    kinds, pipes, slots, busy, latencies : arrays
+    kinds, pipes, slots, busy, latencies, blocked : arrays
         The cost of each operation, as in `OperationCost`.
     written_registers : int32 array
         The register that each operation writes; -1 for none.
@@ -72,6 +72,7 @@ class MachineCode:
     slots: Array
     busy: Array
     latencies: Array
+    blocked: Array
     written_registers: Array
     first_read: Array
     read_registers: Array
@@ -89,7 +90,7 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
     """Convert a kernel's instructions to a multiprocessor's operations."""
     table = CostTable(kernel, gpu)
     numbers: dict[str, int] = {}
-    kinds, pipes, slots, busy, latencies, written = [], [], [], [], [], []
+    kinds, pipes, slots, busy, latencies, blocked, written = [], [], [], [], [], [], []
     first_read, reads, request_of, spaces, first = [0], [], [], [], [0]
     requests: list[dict[int, int]] = []
     instructions: list[PtxInstruction] = []
@@ -106,6 +107,7 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
             slots.append(cost.slots)
             busy.append(cost.busy)
             latencies.append(cost.latency)
+            blocked.append(cost.blocked)
             total += cost.slots
             uses[cost.pipe] += cost.busy
             results = [numbers.setdefault(name, len(numbers)) for name in scheduled.written_registers]
@@ -129,6 +131,7 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
                 slots.append(0.0)
                 busy.append(0.0)
                 latencies.append(0.0)
+                blocked.append(0.0)
                 written.append(result)
                 reads.append(results[0])
                 first_read.append(len(reads))
@@ -140,7 +143,7 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
         uses_of_block.append(uses)
     return MachineCode(
         np.array(kinds, np.int32), np.array(pipes, np.int32), np.array(slots), np.array(busy), np.array(latencies),
-        np.array(written, np.int32), np.array(first_read, np.int32),
+        np.array(blocked), np.array(written, np.int32), np.array(first_read, np.int32),
         np.array(reads or [0], np.int32), np.array(request_of, np.int32), np.array(spaces, np.uint8), np.array(first, np.int32), max(len(numbers), 1),
         tuple(requests), np.array(slots_of_block), np.array(uses_of_block), tuple(instructions),
     )  # fmt: skip
@@ -307,7 +310,7 @@ def simulate_multiprocessor(
     times, marks = np.zeros((capacity, 2)), np.zeros((capacity, 4), np.int32)
     native.run_kernel(
         "multiprocessor", numbers, rate_values, code.kinds, code.pipes, code.slots, code.busy, code.latencies,
-        code.written_registers, code.first_read, code.read_registers, code.request_of, shares,
+        code.blocked, code.written_registers, code.first_read, code.read_registers, code.request_of, shares,
         code.first_operation, tables.steps, tables.blocks, tables.first_request, tables.active, tables.passes, tables.from_last, code.spaces,
         ready, late, np.zeros(shares.size), np.zeros(counts.resident * code.kinds.size), ended, cycles_in, written, cut,
         times, marks,

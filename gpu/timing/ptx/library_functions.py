@@ -29,12 +29,15 @@ class FunctionCost(NamedTuple):
         Cycles until the result is available.
     operations : float
         Operations of one thread, as profilers count them: sums and products, of which a multiply-add has two.
+    blocked : float
+        Cycles until the warp can issue its next instruction, as the usual path has a branch; 0 if it has none.
     """
 
     slots: float
     pipe_instructions: float
     latency: float
     operations: float
+    blocked: float
 
 
 # Counts of nvcc 13.0's instructions for capability 8.6, on the paths that 32 random arguments in the function's usual
@@ -69,6 +72,17 @@ _FLOAT64: dict[str, tuple[float, float, float, float]] = {
     "__lockstep_mantissa": (8, 0, 25, 1), "__lockstep_exponent": (8, 0, 25, 1),
 }  # fmt: skip
 _COSTS = {"f32": _FLOAT32, "f64": _FLOAT64}
+_BLOCKED_FLOAT32: dict[str, float] = {
+    "sin": 61, "cos": 67, "tan": 70, "asinh": 40, "acosh": 34, "atanh": 36, "log1p": 33, "j0": 103, "j1": 106,
+    "y0": 124, "y1": 293, "cyl_bessel_i0": 76, "cyl_bessel_i1": 76, "lgamma": 140, "tgamma": 204, "erfinv": 29,
+    "erfcinv": 101, "erfcx": 162, "normcdfinv": 104, "pow": 261, "fmod": 53, "atan2": 101, "hypot": 83,
+}  # fmt: skip
+"""By function with a branch on its usual path, in nvcc 13.0's code, the cycles that each further call of a warp takes
+on an H200 if the calls do not depend on each other."""
+_NOT_BLOCKED_FLOAT64 = frozenset(
+    ("cbrt", "erf", "exp", "exp2", "exp10", "hypot", "ldexp", "__lockstep_mantissa", "__lockstep_exponent")
+)
+"""Functions of float64 whose calls overlap on an H200; calls of all others follow one another."""
 
 
 def find_library_name(name: str) -> str:
@@ -81,7 +95,11 @@ def find_library_name(name: str) -> str:
 
 def get_function_cost(words: tuple[str, ...]) -> FunctionCost:
     """Return the cost of an instruction with these modifiers: the function's name and its type."""
-    return FunctionCost(*_COSTS[words[1]][words[0]])
+    name, type = words[:2]
+    slots, pipe_instructions, latency, operations = _COSTS[type][name]
+    if type == "f32":
+        return FunctionCost(slots, pipe_instructions, latency, operations, _BLOCKED_FLOAT32.get(name, 0.0))
+    return FunctionCost(slots, pipe_instructions, latency, operations, 0.0 if name in _NOT_BLOCKED_FLOAT64 else latency)
 
 
 def get_function(words: tuple[str, ...]) -> Function:

@@ -44,3 +44,11 @@ def test_a_float64_division_occupies_the_float64_pipe(operation, instructions, n
     assert cost.pipe == DOUBLE
     assert cost.busy == instructions * 32 * gpu.schedulers / gpu.double_lanes
     assert cost.latency >= cost.busy
+
+
+def test_no_load_is_issued_before_the_branch_of_an_earlier_division() -> None:
+    """As nvcc compiles it: the load follows BSYNC, which ends the branch to the slow path."""
+    text = "div.rn.f32 %f1, %f2, %f3;\nld.global.f32 %f4, [%rd1];\nadd.f32 %f5, %f1, %f4;"
+    kernel = parse_ptx(f".version 9.0\n.target sm_86\n.visible .entry k()\n{{\n{text}\nret;\n}}\n").find_kernel("k")
+    scheduled = schedule_block(kernel.blocks[0], CostTable(kernel, find_gpu("rtx-3080")))
+    assert [each.index for each in scheduled] == [0, 1, 2, 3]

@@ -347,6 +347,60 @@ def test_an_old_gpu_has_no_reduction_of_a_warp(tmp_path) -> None:
         generate_ptx(kernel.function, kernel.variables, "7.5")
 
 
+INDEPENDENT_CALLS = """
+extern "C" __global__ void calls(float *values, float c, int rounds) {
+    float v[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) v[i] = values[threadIdx.x + 32 * i];
+#pragma unroll 1
+    for (int round = 0; round < rounds; ++round) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) { float x = v[i]; v[i] = CALL; }
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) values[threadIdx.x + 32 * i] = v[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "cycles"),
+    [
+        ("c / x + 0.9f", 57),
+        ("powf(x, c) * 0.1f + 0.3f", 267),
+        ("atan2f(x, c) + 0.5f", 105),
+        ("expf(x) * 0.1f + 0.3f", 11),
+    ],
+)
+def test_calls_with_a_branch_follow_one_another(call, cycles, tmp_path, without_nvcc) -> None:
+    """Cycles of each further independent call of a warp, as measured on an H200; calls of expf overlap."""
+    took = []
+    for count in (2, 4):
+        text = INDEPENDENT_CALLS.replace("COUNT", str(count)).replace("CALL", call)
+        took += [
+            model_kernel(
+                tmp_path / "k.cu", text, "calls", 1, 32, ["random:128", np.float32(1.5), rounds], "h200"
+            ).time_us
+            for rounds in (100, 200)
+        ]
+    per_round = [(took[number + 1] - took[number]) * 1980 / 100 for number in (0, 2)]
+    assert (per_round[1] - per_round[0]) / 2 == pytest.approx(cycles, rel=0.2, abs=6)
+
+
+def test_a_sum_in_memory_stays_in_a_register_during_a_loop_of_calls(tmp_path, without_nvcc) -> None:
+    """LLVM, as the compilers of CUDA, moves the load and the store out of the loop: a call changes no memory."""
+    text = """extern "C" __global__ void add(const float *from, float *to, int n) {
+        __shared__ float s[32];
+        s[threadIdx.x] = from[threadIdx.x];
+        for (int i = 0; i < n; ++i) to[threadIdx.x] += expf(s[i & 31]);
+    }"""
+    arguments = ["random:32", "random:32", 50]
+    run = model_kernel(tmp_path / "k.cu", text, "add", 1, 32, arguments, "h200")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert estimate.requests == 3
+
+
 def test_a_request_takes_the_cycles_of_the_load_store_units(tmp_path, without_nvcc) -> None:
     """White papers: a multiprocessor of GA102 has units for half of a warp, of GH100 for a warp."""
     text = """extern "C" __global__ void add(const float *from, float *to, int n) {
