@@ -185,7 +185,8 @@ class LaunchSampler:
             gpu, shape, path, slots * shape.warps, cached, chosen.sharing, grid_path, chosen.blocks_per_sample,
             memory.sizes,
         ).compute_traffic()  # fmt: skip
-        active = min(shape.blocks, gpu.multiprocessors)
+        # A multiprocessor with more blocks than others gets a larger share of common resources.
+        active = shape.blocks / per_machine
         rates = self.compute_rates(active)
         shares = compute_memory_shares(path, traffic, rates.unpaired_cost)
         atomic_cycles, hot_us, atomic_us = self.compute_atomic_costs(
@@ -269,8 +270,8 @@ class LaunchSampler:
         size = caches.compute_l1_bytes(gpu, slots * (shared_bytes + gpu.shared_reserved_bytes) if shared_bytes else 0)
         return caches.simulate_l1_cache(path.steps, blocks * shape.warps, size, self._load_depths.__getitem__)
 
-    def compute_rates(self, active: int) -> multiprocessor.SharedRates:
-        """Return one multiprocessor's share of common resources if `active` multiprocessors are busy."""
+    def compute_rates(self, active: float) -> multiprocessor.SharedRates:
+        """Return one multiprocessor's share of common resources if `active` multiprocessors are equally busy."""
         gpu, clock = self._gpu, self._gpu.clock_ghz
         l2_rate = min(gpu.last_cache_gb_s / active, gpu.last_cache_mp_gb_s)
         return multiprocessor.SharedRates(
@@ -335,7 +336,7 @@ class LaunchSampler:
         return slots
 
     def compute_atomic_costs(
-        self, path: SampledPath, slots: int, width: int, scale: float, active: int
+        self, path: SampledPath, slots: int, width: int, scale: float, active: float
     ) -> tuple[dict[int, Array], float, float]:
         """Return each request's atomic cost per warp, the time of the busiest address, and the time of all together."""
         gpu = self._gpu

@@ -401,6 +401,23 @@ def test_a_sum_in_memory_stays_in_a_register_during_a_loop_of_calls(tmp_path, wi
     assert estimate.requests == 3
 
 
+def test_a_multiprocessor_with_more_blocks_gets_a_larger_share_of_memory(tmp_path, without_nvcc) -> None:
+    """Two of 133 blocks share a multiprocessor of an H200: each transfers as many bytes as the 131 that are alone."""
+    text = """extern "C" __global__ void add(const float4 *from, float *to, int n) {
+        float sum = 0;
+        for (int i = 0; i < n; ++i) {
+            float4 v = from[(i * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x];
+            sum += v.x + v.y + v.z + v.w;
+        }
+        to[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+    }"""
+    arguments = [f"zeros:{4 * 1024 * 133 * 20}", f"zeros:{1024 * 133}", 20]
+    even, uneven = (
+        model_kernel(tmp_path / "k.cu", text, "add", blocks, 1024, arguments, "h200").time_us for blocks in (132, 133)
+    )
+    assert uneven < 1.2 * even
+
+
 def test_a_request_takes_the_cycles_of_the_load_store_units(tmp_path, without_nvcc) -> None:
     """White papers: a multiprocessor of GA102 has units for half of a warp, of GH100 for a warp."""
     text = """extern "C" __global__ void add(const float *from, float *to, int n) {
