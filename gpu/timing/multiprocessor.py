@@ -144,8 +144,9 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
     return MachineCode(
         np.array(kinds, np.int32), np.array(pipes, np.int32), np.array(slots), np.array(busy), np.array(latencies),
         np.array(blocked), np.array(written, np.int32), np.array(first_read, np.int32),
-        np.array(reads or [0], np.int32), np.array(request_of, np.int32), np.array(spaces, np.uint8), np.array(first, np.int32), max(len(numbers), 1),
-        tuple(requests), np.array(slots_of_block), np.array(uses_of_block), tuple(instructions),
+        np.array(reads or [0], np.int32), np.array(request_of, np.int32), np.array(spaces, np.uint8),
+        np.array(first, np.int32), max(len(numbers), 1), tuple(requests), np.array(slots_of_block),
+        np.array(uses_of_block), tuple(instructions),
     )  # fmt: skip
 
 
@@ -311,9 +312,9 @@ def simulate_multiprocessor(
     native.run_kernel(
         "multiprocessor", numbers, rate_values, code.kinds, code.pipes, code.slots, code.busy, code.latencies,
         code.blocked, code.written_registers, code.first_read, code.read_registers, code.request_of, shares,
-        code.first_operation, tables.steps, tables.blocks, tables.first_request, tables.active, tables.passes, tables.from_last, code.spaces,
-        ready, late, np.zeros(shares.size), np.zeros(counts.resident * code.kinds.size), ended, cycles_in, written, cut,
-        times, marks,
+        code.first_operation, tables.steps, tables.blocks, tables.first_request, tables.active, tables.passes,
+        tables.from_last, code.spaces, ready, late, np.zeros(shares.size),
+        np.zeros(counts.resident * code.kinds.size), ended, cycles_in, written, cut, times, marks,
     )  # fmt: skip
     until = min(float(cut[0]), float(ended.max(initial=0.0)))
     spans = _collect_spans(times[: written[1]], marks[: written[1]], until)
