@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,13 @@ class ComparedLaunch:
     measured : MeasuredLaunch
     result : dict
         The figures of `tools.public_benchmark.program`; only "refusal" if the launch was not modeled.
+    revision : str
+        The commit of the timing model's last change; "" if unknown.
     """
 
     measured: MeasuredLaunch
     result: dict[str, Any]
+    revision: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -73,7 +77,8 @@ def compare_program(
     if not target.is_file():
         begin = time.monotonic()
         results, reason = _run_program(hecbench, launches, recipes, gpu, limit_s)
-        data = {"launches": results, "reason": reason, "seconds": round(time.monotonic() - begin, 1)}
+        seconds = round(time.monotonic() - begin, 1)
+        data = {"launches": results, "reason": reason, "seconds": seconds, "revision": find_model_revision()}
         kept.mkdir(parents=True, exist_ok=True)
         new = target.with_suffix(".new")
         new.write_text(json.dumps(data, indent=1), "utf-8")
@@ -84,9 +89,22 @@ def compare_program(
 def read_results(launches: Sequence[MeasuredLaunch], target: Path) -> list[ComparedLaunch]:
     """Return a program's launches with the figures of a kept file."""
     data = json.loads(target.read_text("utf-8"))
+    revision = data.get("revision", "")
     return [
-        ComparedLaunch(launch, data["launches"].get(launch.key, {"refusal": data["reason"]})) for launch in launches
+        ComparedLaunch(launch, data["launches"].get(launch.key, {"refusal": data["reason"]}), revision)
+        for launch in launches
     ]
+
+
+@cache
+def find_model_revision() -> str:
+    """Return the abbreviated commit of the timing model's last change; "" outside a clone."""
+    command = ["git", "log", "-1", "--format=%h", "--abbrev=8", "--", "gpu/timing"]
+    try:
+        process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return process.stdout.strip()
 
 
 def _run_program(

@@ -15,6 +15,7 @@ import numpy as np
 
 from tools.public_benchmark.explanations import EXPLANATIONS
 from tools.public_benchmark.measurements import Measurement
+from tools.public_benchmark.mechanisms import find_mechanism
 from tools.public_benchmark.profile import format_kernel_name, is_tuned
 from tools.public_benchmark.runs import ComparedLaunch
 
@@ -59,7 +60,7 @@ def format_section(
     """
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     lines = [f"Date: {day}. Programs compared: {len(programs)} of {program_count}, by ascending measured time.", ""]
-    lines += [measurement.note, ""]
+    lines += [measurement.note, "", *_format_revisions(programs), ""]
     halves = {
         title: [launch for name, each in programs.items() if is_tuned(name) == tuned for launch in each]
         for title, tuned in (("looked at", True), ("not looked at", False))
@@ -78,7 +79,7 @@ def format_section(
     lines += ["| --- | --- | --- | --: | --: | --: | --- |"]
     for title, launches in halves.items():
         lines += _format_misses(title, launches)
-    lines += ["", *_explain_misses([launch for launches in halves.values() for launch in launches])]
+    lines += ["", *_explain_misses([launch for launches in halves.values() for launch in launches], measurement)]
     lines += ["", "### Not modeled", "", "| half | launches | reason |", "| --- | --: | --- |"]
     for title, launches in halves.items():
         lines += _format_refusals(title, launches)
@@ -89,6 +90,15 @@ _COUNTS_NOTE = [
     "Operations count as right within 1%, DRAM bytes within 15%. A launch is compute bound if its operations per byte",
     "of DRAM traffic exceed the ratio of the peak rates, for float32 or float64, otherwise memory bound.",
 ]
+
+
+def _format_revisions(programs: Mapping[str, Sequence[ComparedLaunch]]) -> list[str]:
+    """Return by revisions of the timing model how many programs were modeled with each."""
+    counts = Counter(launches[0].revision for launches in programs.values() if _modeled(launches))
+    parts = [f"{count} with that of {revision}" for revision, count in counts.most_common() if revision]
+    if earlier := counts[""]:
+        parts.append(f"{earlier} with earlier ones")
+    return textwrap.wrap(f"Programs by the commit of the timing model's last change: {', '.join(parts)}.", 120)
 
 
 def _modeled(launches: Sequence[ComparedLaunch]) -> list[tuple[ComparedLaunch, float]]:
@@ -172,17 +182,26 @@ def _find_misses(launches: Sequence[ComparedLaunch]) -> list[tuple[ComparedLaunc
     return sorted(misses, key=lambda each: each[1])
 
 
-def _explain_misses(launches: Sequence[ComparedLaunch]) -> list[str]:
-    """Return the mechanism of each kernel with a miss, as lines of a list."""
-    kernels = [
-        f"{launch.measured.program} {format_kernel_name(launch.measured.kernel).partition('<')[0]}"
-        for launch, _ in _find_misses(launches)
-    ]
-    explained = [kernel for kernel in dict.fromkeys(kernels) if kernel in EXPLANATIONS]
-    lines = [f"- {_shorten(kernel)}: {EXPLANATIONS[kernel]}" for kernel in explained]
-    if left := len(set(kernels)) - len(explained):
-        lines.append(f"- Not explained: {left} of {len(set(kernels))} kernels.")
-    return [wrapped for line in lines for wrapped in textwrap.wrap(line, 120, subsequent_indent="  ")]
+def _explain_misses(launches: Sequence[ComparedLaunch], measurement: Measurement) -> list[str]:
+    """Return the mechanism of each kernel with a miss, as lines of a list: by reading it, otherwise by a rule."""
+    reasons: dict[str, str] = {}
+    ruled = 0
+    for launch, _ in _find_misses(launches):
+        name = format_kernel_name(launch.measured.kernel).partition("<")[0]
+        kernel = f"{launch.measured.program} {name}"
+        if kernel not in reasons:
+            reasons[kernel] = EXPLANATIONS.get(kernel, "") or find_mechanism(launch, measurement)
+            ruled += kernel not in EXPLANATIONS and bool(reasons[kernel])
+    if not reasons:
+        return []
+    explained = {kernel: reason for kernel, reason in reasons.items() if reason}
+    lines = [f"- {_shorten(kernel)}: {reason}" for kernel, reason in explained.items()]
+    summary = (
+        f"Mechanisms of {len(reasons)} kernels: {len(explained) - ruled} from their code, {ruled} by a rule from the "
+        f"measured figures, {len(reasons) - len(explained)} unknown."
+    )
+    wrapped = [each for line in lines for each in textwrap.wrap(line, 120, subsequent_indent="  ")]
+    return [*textwrap.wrap(summary, 120), "", *wrapped]
 
 
 def _format_misses(title: str, launches: Sequence[ComparedLaunch]) -> Iterator[str]:
