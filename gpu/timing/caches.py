@@ -67,6 +67,8 @@ class ArrayTraffic:
         The time that DRAM needs for these sectors, relative to the same number of contiguous sectors.
     unpaired_share : float
         The share of loaded sectors without a request for the other half of their 64-byte pair.
+    pair_factor : float
+        The sectors loaded from DRAM, relative to those requested: DRAM transfers pairs.
     """
 
     loaded: float = 0.0
@@ -79,6 +81,7 @@ class ArrayTraffic:
     mean_readers: float = 1.0
     is_uniform: bool = False
     unpaired_share: float = 0.0
+    pair_factor: float = 1.0
 
     @property
     def dram_writes(self) -> float:
@@ -352,7 +355,9 @@ def count_distinct_sectors(
 ) -> dict[int, DistinctSectors]:
     """Return for each array the distinct sectors that are loaded, or stored to.
 
-    Each further block along an axis is assumed to add as many new sectors as the sampled neighbors along that axis.
+    If a block's neighbor along x accesses the same sectors, shifted, so does each further block: a block may share them
+    with distant ones, as the rows of a stencil. Otherwise each further block along an axis is assumed to add as many
+    new sectors as the sampled neighbors along that axis.
 
     Parameters
     ----------
@@ -377,12 +382,33 @@ def count_distinct_sectors(
         x = (union.size / sectors.size - 1) / len(run) if run else 1.0
         y = _compute_new_share(sectors, row_neighbor.get(window)) if sharing.y_neighbor >= 0 else 1.0
         wave_columns, wave_rows = min(columns, sharing.concurrent_blocks), max(1.0, sharing.concurrent_blocks / columns)
-        wave = sectors.size * (1 + x * (wave_columns - 1)) * (1 + y * (wave_rows - 1))
-        grid = sectors.size * (1 + x * (columns - 1)) * (1 + y * (rows - 1))
+        shift = _find_shift(sectors, neighbors[0]) if len(run) == 1 and neighbors else 0
+        row_of_wave, row_of_grid = (
+            _count_shifted_sectors(sectors, shift, blocks) if shift else sectors.size * (1 + x * (blocks - 1))
+            for blocks in (wave_columns, columns)
+        )
+        wave, grid = row_of_wave * (1 + y * (wave_rows - 1)), row_of_grid * (1 + y * (rows - 1))
         pairs = 2.0 * np.unique(union >> 1).size / union.size if len(run) > 1 else _count_pairs(sectors, neighbors)
         alike = any(np.array_equal(sectors, neighbor.get(window, ())) for neighbor in (*run[-1:], row_neighbor))
         result[window] = DistinctSectors(wave, grid, pairs, alike)
     return result
+
+
+def _find_shift(sectors: Array, others: Array) -> int:
+    """Return by how much a neighbor's sectors are shifted, without sign; 0 if they are not shifted all alike."""
+    if others.size != sectors.size:
+        return 0
+    shifts = others - sectors
+    return abs(int(shifts[0])) if (shifts == shifts[0]).all() else 0
+
+
+def _count_shifted_sectors(sectors: Array, shift: int, blocks: int) -> float:
+    """Return the distinct sectors of some consecutive blocks, each of which shifts the sectors of the one before."""
+    order = np.lexsort((sectors, sectors % shift))
+    places, residues = (sectors // shift)[order], (sectors % shift)[order]
+    # Two sectors of a block that are a number of shifts apart are also accessed by two blocks that far apart.
+    new_blocks = np.where(np.diff(residues) == 0, np.minimum(np.diff(places), blocks), blocks)
+    return float(blocks + new_blocks.sum())
 
 
 def _count_pairs(sectors: Array, neighbors: Sequence[Array]) -> float:

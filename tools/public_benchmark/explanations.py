@@ -25,7 +25,6 @@ EXPLANATIONS: Mapping[str, str] = {
     "transfers beyond L1 the model leaves in L2.",
     "myocyte-cuda kernel": "Probably the fetch of long code that runs once; 676 of 5,561 float64 operations are "
     "modeled.",
-    "ne-cuda ne": "DRAM transfers 0.55 times the modeled bytes: L2 keeps rows that blocks read again.",
     "pso-cuda kernelUpdatePBest": "Probably branches in powf() and sinf(): without them, as modeled, independent "
     "calls overlap.",
     "threadfence-cuda sum": "A round of a float sum at one word of shared memory takes about 160 cycles, and 72 in "

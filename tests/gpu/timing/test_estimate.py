@@ -430,3 +430,28 @@ def test_a_request_takes_the_cycles_of_the_load_store_units(tmp_path, without_nv
         run = model_kernel(tmp_path / "k.cu", text, "add", 68 if gpu == "rtx-3080" else 132, 1024, arguments, gpu)
         bound_us = run.breakdown["first cache and shared memory"]
         assert bound_us * clock / (32 * 256) == pytest.approx(cycles, rel=0.02)
+
+
+def test_rows_of_a_stencil_are_shared_by_distant_blocks(tmp_path, without_nvcc) -> None:
+    """A block along x reads three rows, of which two are the middle rows of blocks 16 apart: n * n words in all."""
+    text = """extern "C" __global__ void stencil(const float *from, float *to, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        to[i] = from[i] + from[i + n] + from[i + 2 * n];
+    }"""
+    n = 4096
+    arguments = [f"zeros:{n * (n + 2)}", f"zeros:{n * n}", n]
+    run = model_kernel(tmp_path / "k.cu", text, "stencil", n * n // 256, 256, arguments, "rtx-3080")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert estimate.dram_bytes == pytest.approx(8 * n * n, rel=0.02)
+
+
+def test_what_atomic_operations_change_is_written_back(tmp_path, without_nvcc) -> None:
+    text = """extern "C" __global__ void add(int *to) {
+        atomicAdd(&to[blockIdx.x * blockDim.x + threadIdx.x], 1);
+    }"""
+    n = 1 << 24
+    run = model_kernel(tmp_path / "k.cu", text, "add", n // 256, 256, [f"zeros:{n}"], "rtx-3080")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert estimate.dram_bytes == pytest.approx(8 * n, rel=0.02)
