@@ -152,7 +152,7 @@ class TrafficModel:
             array.dram_loads = min(
                 dram_sectors * pairs, max(dram_sectors, array_sectors), (array.loaded + array.atomic_sectors) * pairs
             )
-            array.scatter_factor = self._compute_scatter_factor(pairs)
+            array.scatter_factor, array.pair_factor = self._compute_scatter_factor(pairs), pairs
         for window, array in traffic.arrays.items():
             if window not in loads and array.loaded:  # the block whose neighbors were sampled does not load from it
                 array.dram_loads = min(array.loaded, self._array_sectors(window))
@@ -167,6 +167,10 @@ class TrafficModel:
             factor = self._repetition_factors.get(window, 1.0) * self._grid_factors.get((window, "st"), 1.0)
             dram_sectors = self._limit_by_cache(min(grid * factor, array.stored), self._array_sectors(window))
             stored_arrays.append((array, dram_sectors, pairs))
+        for array in traffic.arrays.values():
+            if array.atomic_sectors:  # what they change is loaded from DRAM, and written back
+                share = array.atomic_sectors / (array.atomic_sectors + array.loaded)
+                stored_arrays.append((array, share * array.dram_loads / array.pair_factor, 1.0))
         total_sectors = sum(each.dram_loads for each in traffic.arrays.values()) + sum(
             dram_sectors for _, dram_sectors, _ in stored_arrays
         )
@@ -178,8 +182,8 @@ class TrafficModel:
         evicted = retained * min(1.0, max(0.0, filled))
         for array, dram_sectors, pairs in stored_arrays:
             # A partly written sector is read before it is written.
-            array.dram_stores = (1 - retained) * dram_sectors * pairs
-            array.evicted = evicted * dram_sectors * pairs
+            array.dram_stores += (1 - retained) * dram_sectors * pairs
+            array.evicted += evicted * dram_sectors * pairs
             array.scatter_factor = max(array.scatter_factor, self._compute_scatter_factor(pairs) * pairs)
         turnaround = self._compute_turnaround_factor(traffic)
         for array in traffic.arrays.values():
