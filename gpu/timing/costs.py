@@ -85,6 +85,9 @@ _WARPGROUP_LANES = 2048
 """Multiply-adds of 16-bit floats that a multiprocessor starts per cycle for `wgmma`, which only compute capability 9.0
 has: 989 TFLOPS of 132 multiprocessors at 1.83 GHz (NVIDIA H100 Tensor Core GPU, data sheet)."""
 _WARPGROUP_WARPS = 4
+_WARPGROUP_MULTIPLY_ADDS = 64 * 256 * 16 / _WARPGROUP_WARPS
+"""Multiply-adds of one warp for an instruction of the largest shape."""
+_PRODUCT_OPCODES = ("mma", "wgmma")
 _TO_TF32 = 3.2
 """The mean number of machine instructions that round to TF32."""
 _APPROXIMATE_OPCODES = ("rsqrt", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "tanh")
@@ -165,6 +168,8 @@ class CostTable:
             return OperationCost(
                 COMPUTE, DOUBLE if type == "f64" else INTEGER, slots, slots * busy, gpu.arithmetic_cycles + 2
             )
+        if opcode in ("cvt", "selp", "shr") and self._is_part_operand(instruction):
+            return _FREE
         if opcode == "cvt":
             return self._conversion_cost(instruction)
         if opcode == LIBRARY_FUNCTION:
@@ -215,9 +220,12 @@ class CostTable:
         """Return the cost for one of the four warps: a quarter of the product, on its scheduler's tensor core."""
         if instruction.modifiers[0] in ("fence", "commit_group", "wait_group"):
             return OperationCost(COMPUTE, CONTROL, 1, 1, 1)
-        product = self._product_cost(instruction, _WARPGROUP_LANES)
-        warps = _WARPGROUP_WARPS if instruction.modifiers[0] == "mma_async" else 1
-        return OperationCost(COMPUTE, TENSOR, 1, product.busy / warps, product.busy / warps)
+        product, shape = self._product_cost(instruction, _WARPGROUP_LANES), shape_of(instruction)
+        if instruction.modifiers[0] == "mma_async":
+            busy = product.busy / _WARPGROUP_WARPS
+            return OperationCost(COMPUTE, TENSOR, 1, busy, busy)
+        slots = shape.multiply_adds / _WARPGROUP_MULTIPLY_ADDS if shape is not None else 1.0
+        return OperationCost(COMPUTE, TENSOR, slots, product.busy, product.busy)
 
     def _product_cost(self, instruction: PtxInstruction, lanes: float) -> OperationCost:
         """Return the cost of a tile product: machine instructions that share the tensor core of a scheduler."""
@@ -378,6 +386,22 @@ class CostTable:
                 and (reader.operands[0] in visited or self._is_narrowed(reader.operands[0], visited))
             )
             for reader in readers
+        )
+
+    def _is_part_operand(self, instruction: PtxInstruction) -> bool:
+        """Return whether a result is only an operand of the timing model's own products, itself or unpacked.
+
+        Their operands are elements; the tensor cores unpack them from registers.
+        """
+        readers = self._readers.get(instruction.operands[0], [])
+        return (
+            bool(readers)
+            and "tf32" not in instruction.modifiers
+            and all(
+                (reader.opcode in _PRODUCT_OPCODES and "part" in reader.modifiers)
+                or (reader.opcode in ("cvt", "shr") and self._is_part_operand(reader))
+                for reader, _ in readers
+            )
         )
 
     def _is_only_read_by(self, instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:

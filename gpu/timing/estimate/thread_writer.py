@@ -24,6 +24,11 @@ _AXES = "xyz"
 _SPECIALS = {"threadIdx": "tid", "blockIdx": "ctaid", "blockDim": "ntid", "gridDim": "nctaid"}
 _SHUFFLES = {"__shfl_sync": "idx", "__shfl_up_sync": "up", "__shfl_down_sync": "down", "__shfl_xor_sync": "bfly"}
 _REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
+_MATRIX_LOADS = {
+    "__lockstep_ptx_ldmatrix": "part.m8n8.shared.b16",
+    "__lockstep_ptx_ldmatrix_trans": "part.m8n8.trans.shared.b16",
+}
+"""By the function that loads a lane's part of a matrix, the modifiers of the timing model's own instruction."""
 _HALF_DEPTH = 16
 """The depth of a 16-bit float product, in elements of a row; TF32 products have half."""
 _WIDE_BYTES = 8
@@ -431,7 +436,16 @@ class ThreadWriter(ValueWriter):
         return "0"
 
     def visit_call(self, node: ir.Call, frame: _CallFrame) -> Value:
-        return self._inline_call(frame, node)
+        words = _MATRIX_LOADS.get(node.function.name)
+        return self._inline_call(frame, node) if words is None else self._emit_matrix_load(frame, words, node.arguments)
+
+    def _emit_matrix_load(self, frame: _CallFrame, words: str, arguments: tuple[ir.Expression, ...]) -> str:
+        """Write the load of one matrix as a part of `ldmatrix`, which the assembler joins to those of the others."""
+        asm, (rows, number) = self._asm, arguments
+        generic = asm.value(f"inttoptr i64 {self.scalar(frame, rows)} to ptr")
+        place = asm.value(f"addrspacecast ptr {generic} to ptr addrspace(3)")
+        instruction = f"ldmatrix.{words} $0, [$1], {self.scalar(frame, number)};"
+        return asm.value(f'call i32 asm sideeffect "{instruction}", "=r,l,~{{memory}}"(ptr addrspace(3) {place})')
 
     def visit_load(self, node: ir.Load, frame: _CallFrame) -> Value:
         if node.is_async:

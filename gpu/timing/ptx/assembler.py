@@ -34,7 +34,41 @@ _LARGEST_ALIGNMENT = 128
 
 def assemble_kernel(kernel: PtxKernel) -> PtxKernel:
     """Apply the assembler's transformations to a kernel; the result is equivalent PTX."""
-    return _vectorize_loads(_predicate_short_branches(tiles.expand_tile_accesses(order_blocks(kernel))))
+    return _vectorize_loads(_predicate_short_branches(tiles.expand_tile_accesses(order_blocks(_join_parts(kernel)))))
+
+
+# Parts of ldmatrix.
+
+
+def _join_parts(kernel: PtxKernel) -> PtxKernel:
+    """Join the loads of single matrices, as LLVM's PTX has them, to the instruction that they were."""
+    if not any(_is_part(each) for block in kernel.blocks for each in block.instructions):
+        return kernel
+    return replace(
+        kernel, blocks=[replace(block, instructions=_join_block_parts(block.instructions)) for block in kernel.blocks]
+    )
+
+
+def _is_part(instruction: PtxInstruction) -> bool:
+    return instruction.opcode == "ldmatrix" and "part" in instruction.modifiers
+
+
+def _join_block_parts(instructions: Sequence[PtxInstruction]) -> list[PtxInstruction]:
+    joined: list[PtxInstruction] = []
+    groups: dict[tuple[str, tuple[str, ...]], tuple[int, list[str]]] = {}
+    for instruction in instructions:
+        if not _is_part(instruction):
+            joined.append(instruction)
+            continue
+        register, address, number = instruction.operands
+        words = tuple(word for word in instruction.modifiers if word != "part")
+        if number == "0":
+            groups[address, words] = len(joined), []
+            joined.append(instruction)
+        place, registers = groups[address, words]
+        registers.append(register)
+        joined[place] = replace(instruction, modifiers=words, operands=(f"{{{', '.join(registers)}}}", address))
+    return joined
 
 
 # Short branches.

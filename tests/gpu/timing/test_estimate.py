@@ -106,15 +106,17 @@ def test_bulk_tensor_copies_are_estimated_as_the_compiled_ones(sizes, sectors, w
     params = pattern.check({**sizes, "dtype": "float16"})
     inputs = pattern.prepare_inputs({}, params, 1)
     estimated = model_pattern(pattern.variant("warpgroups"), inputs, params, "h200")
-    # L2 merges reads of the same sectors by several multiprocessors; code is read too.
-    assert estimated.data()["l2_sectors"] == pytest.approx(sectors, rel=0.2)
+    # Some sectors cross from one half of L2 to the other; code is read too.
+    assert estimated.data()["l2_sectors"] == pytest.approx(sectors, rel=0.1)
     if not find_nvcc():
         return
     monkeypatch.setattr(compiler, "find_nvcc", find_nvcc)
     compiled = model_pattern(pattern.variant("warpgroups"), inputs, params, "h200")
     assert compiled.data()["source"] == "sass"
     assert estimated.time_us == pytest.approx(compiled.time_us, rel=0.3)
-    assert estimated.data()["l2_sectors"] == pytest.approx(compiled.data()["l2_sectors"], rel=0.05)
+    assert estimated.data()["l2_sectors"] == pytest.approx(compiled.data()["l2_sectors"], rel=0.06)
+    # A warp's part of a product of tiles is a single instruction.
+    assert estimated.data()["instructions"] < 5 * compiled.data()["instructions"]
 
 
 def test_what_cannot_be_estimated_is_said(tmp_path, without_nvcc) -> None:
@@ -455,3 +457,20 @@ def test_what_atomic_operations_change_is_written_back(tmp_path, without_nvcc) -
     estimate = run.launches[0].estimate
     assert estimate is not None
     assert estimate.dram_bytes == pytest.approx(8 * n, rel=0.02)
+
+
+def test_a_load_of_matrices_is_one_instruction(tmp_path, without_nvcc) -> None:
+    """Four matrices of 8 rows of 16 bytes are four wavefronts, and the store of the words before is one."""
+    text = """extern "C" __global__ void load(unsigned int *to) {
+        __shared__ __align__(16) unsigned int s[128];
+        for (int i = 0; i < 4; ++i) s[32 * i + threadIdx.x] = threadIdx.x;
+        unsigned int a, b, c, d, place = (unsigned int)__cvta_generic_to_shared(s + 4 * threadIdx.x);
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "r"(place));
+        to[threadIdx.x] = a + b + c + d;
+    }"""
+    run = model_kernel(tmp_path / "k.cu", text, "load", 1, 32, ["zeros:32"], "h200")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert estimate.shared_passes == 4 + 4
+    assert estimate.instructions < 25
