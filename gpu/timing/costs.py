@@ -90,6 +90,8 @@ _WARPGROUP_MULTIPLY_ADDS = 64 * 256 * 16 / _WARPGROUP_WARPS
 _PRODUCT_OPCODES = ("mma", "wgmma")
 _TO_TF32 = 3.2
 """The mean number of machine instructions that round to TF32."""
+_CONSTANT_CYCLES = 2.0
+"""Cycles of a multiprocessor for a constant at an index that all lanes share. Measured on an H200."""
 _APPROXIMATE_OPCODES = ("rsqrt", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "tanh")
 _LANE_REGISTERS = ("%tid", "%laneid")
 _BITWISE_OPCODES = ("and", "or", "xor", "not", "lop3")
@@ -184,11 +186,12 @@ class CostTable:
         gpu, words = self._gpu, instruction.modifiers
         if "const" in words:
             # A uniform constant with a known address is an operand; otherwise one of a pair that is prefetched. The
-            # constant cache serves one address at a time to the lanes of a warp.
+            # constant cache serves one address at a time to the lanes of a warp, and to all warps.
             if any(self._varies_by_lane(name, set()) for name in instruction.read_registers):
                 return OperationCost(MEMORY, LOAD_STORE, 1, 1, gpu.shared_cycles)
             uniform = not any(name.startswith("%") for name in instruction.read_registers)
-            return _FREE if uniform else OperationCost(COMPUTE, CONTROL, 0.5, 0.5, gpu.shared_cycles)
+            busy = _CONSTANT_CYCLES * gpu.schedulers
+            return _FREE if uniform else OperationCost(COMPUTE, CONTROL, 0.5, busy, gpu.shared_cycles)
         latency = gpu.shared_cycles if "shared" in words else 0.0
         if instruction.is_shared_loop:
             return self._shared_loop_cost(instruction)
