@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 
 
 class LockstepError(Exception):
@@ -43,6 +44,16 @@ class SourcePosition:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
+
+    @property
+    def line_key(self) -> tuple[str, int]:
+        """The file and the line."""
+        return self.file, self.line
+
+    @property
+    def short_text(self) -> str:
+        """The file's name without its folder, and the line, such as "sums.cu:12"."""
+        return f"{PurePath(self.file).name}:{self.line}"
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
-from gpu.base.errors import SourcePosition
 from gpu.base.findings import Finding
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.checkers.checker import Checker
@@ -24,14 +21,6 @@ class ArithmeticChecker(Checker):
     A GPU has a result for each, but compilers may assume that a program executes none.
     """
 
-    def __init__(self) -> None:
-        self._findings: dict[tuple[SourcePosition, str], Finding] = {}
-
-    @property
-    def findings(self) -> list[Finding]:
-        """One finding for each operation, in order of detection."""
-        return list(self._findings.values())
-
     def operands(self, batch: BlockBatch, site: OperatorSite, left: Any, right: Any, mask: LaneMask) -> None:
         undefined = _find_undefined(site, left, right)
         if not _is_any(undefined):
@@ -40,12 +29,10 @@ class ArithmeticChecker(Checker):
         if not lanes.size:
             return
         key = site.position, site.op
-        if key in self._findings:
-            finding = self._findings[key]
-            self._findings[key] = replace(finding, count=finding.count + lanes.size)
+        if self._count_again(key, lanes.size):
             return
-        lane = int(lanes[0])
-        thread, place = batch.describe(lane), f"{PurePath(site.position.file).name}:{site.position.line}"
+        lane, place = int(lanes[0]), site.position.short_text
+        thread = batch.describe(lane)
         first, second = (int(value[lane] if isinstance(value, np.ndarray) else value) for value in (left, right))
         message = f"Undefined {_NAMES[site.op]} by {thread} at {place}: {_explain(site, first, second)}"
         self._findings[key] = Finding("undefined-operation", message, (site.position,), (thread,), lanes.size)

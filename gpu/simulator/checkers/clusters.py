@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import PurePath
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,13 +35,8 @@ class ClusterChecker(Checker):
     """
 
     def __init__(self) -> None:
-        self._findings: dict[tuple[str, int, bool], Finding] = {}
+        super().__init__()
         self._accesses: list[_RemoteAccess] = []
-
-    @property
-    def findings(self) -> list[Finding]:
-        """One finding for each line and for each of begin and end, in order of detection."""
-        return list(self._findings.values())
 
     def batch_begins(self, batch: BlockBatch) -> None:
         lanes = batch.geometry.lanes
@@ -99,10 +93,8 @@ class ClusterChecker(Checker):
 
     def _report(self, batch: BlockBatch, remote: _RemoteAccess, lanes: Array, blocks: Array, *, begins: bool) -> None:
         position = remote.site.position
-        key = (position.file, position.line, begins)
-        if key in self._findings:
-            finding = self._findings[key]
-            self._findings[key] = replace(finding, count=finding.count + lanes.size)
+        key = (position.line_key, begins)
+        if self._count_again(key, lanes.size):
             return
         thread = batch.describe(int(lanes[0]))
         other = batch.describe(int(blocks[0]) * batch.geometry.lanes_per_block).partition(" in ")[2]
@@ -114,7 +106,7 @@ class ClusterChecker(Checker):
         self._findings[key] = Finding(
             "use-after-scope",
             f"Invalid __shared__ {remote.site.action} of size {remote.size} bytes by {thread} at "
-            f"{PurePath(position.file).name}:{position.line}: {remote.name} belongs to {other}, which {cause}.",
+            f"{position.short_text}: {remote.name} belongs to {other}, which {cause}.",
             (position,),
             (thread,),
             lanes.size,

@@ -54,4 +54,4 @@ def build_diagnostics(
 def _distinct_lines(finding: Finding, path: Path) -> Iterable[SourcePosition]:
     """Return the first position of a finding in each of its lines."""
     positions = finding.positions or (SourcePosition(path.name, 1),)
-    return {(position.file, position.line): position for position in reversed(positions)}.values()
+    return {position.line_key: position for position in reversed(positions)}.values()

@@ -10,9 +10,9 @@ from gpu.simulator.checkers.checker import Checker
 
 def select_trial_findings(trial: Checker, findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings of trials at source positions without findings of the launch."""
-    known = {frozenset((position.file, position.line) for position in finding.positions) for finding in findings}
+    known = {frozenset(position.line_key for position in finding.positions) for finding in findings}
     return [
         finding
         for finding in trial.findings
-        if frozenset((position.file, position.line) for position in finding.positions) not in known
+        if frozenset(position.line_key for position in finding.positions) not in known
     ]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
-from pathlib import PurePath
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -128,13 +127,8 @@ class WarpMaskChecker(Checker):
     """
 
     def __init__(self) -> None:
-        self._findings: dict[tuple[object, ...], Finding] = {}
+        super().__init__()
         self._waiting: dict[int, _WaitingLanes] = {}
-
-    @property
-    def findings(self) -> list[Finding]:
-        """One finding for each line and kind of error, in order of detection."""
-        return list(self._findings.values())
 
     def warp_sync(self, batch: BlockBatch, sync: WarpSync) -> None:
         active, alive = _find_active_and_alive(batch, sync)
@@ -242,14 +236,12 @@ class WarpMaskChecker(Checker):
         self, batch: BlockBatch, error: str, name: str, lane: int, arrival: _Arrival, cause: str, count: int = 1
     ) -> None:
         position = arrival.position
-        key = (error, position.file, position.line)
-        if key in self._findings:
-            finding = self._findings[key]
-            self._findings[key] = replace(finding, count=finding.count + count)
+        key = (error, position.line_key)
+        if self._count_again(key, count):
             return
         thread = batch.describe(lane)
         message = (
-            f"Barrier error detected. {error}: {name} at {PurePath(position.file).name}:{position.line} by {thread}, "
+            f"Barrier error detected. {error}: {name} at {position.short_text} by {thread}, "
             f"lane {lane % WARP} of its warp, with the mask 0x{arrival.member_mask:x}, {cause}"
         )
         self._findings[key] = Finding("warp-mask", message, (position,), (thread,), count)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import PurePath
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -45,14 +44,6 @@ class WarpgroupChecker(Checker):
     storing thread or later by the thread that starts the product or copy. A bulk copy that signals an mbarrier needs
     such a fence, or a `fence.mbarrier_init`, after the initialization of the mbarrier.
     """
-
-    def __init__(self) -> None:
-        self._findings: dict[tuple[str, int, int], Finding] = {}
-
-    @property
-    def findings(self) -> list[Finding]:
-        """One finding for each pair of source lines, in order of detection."""
-        return list(self._findings.values())
 
     def batch_begins(self, batch: BlockBatch) -> None:
         self._accumulators: dict[int, _Accumulators] = {}
@@ -157,14 +148,12 @@ class WarpgroupChecker(Checker):
         self, batch: BlockBatch, access: Access, positions: tuple[SourcePosition, ...], lanes: Array, other: str
     ) -> None:
         key = (positions[0].file, positions[0].line, positions[-1].line if len(positions) > 1 else 0)
-        if key in self._findings:
-            finding = self._findings[key]
-            self._findings[key] = replace(finding, count=finding.count + lanes.size)
+        if self._count_again(key, lanes.size):
             return
         thread, at = batch.describe(int(lanes[0])), positions[-1]
         self._findings[key] = Finding(
             "race",
-            f"Race reported between {access.site.action.capitalize()} access at {PurePath(at.file).name}:{at.line} by "
+            f"Race reported between {access.site.action.capitalize()} access at {at.short_text} by "
             f"{thread} to {access.memory.name} and {other}.",
             positions,
             (thread,) * len(positions),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from pathlib import PurePath
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -113,13 +112,8 @@ class HeapChecker(Checker):
     """
 
     def __init__(self, records: HeapRecords | None = None) -> None:
+        super().__init__()
         self._records = records or HeapRecords()
-        self._findings: dict[tuple[object, ...], Finding] = {}
-
-    @property
-    def findings(self) -> list[Finding]:
-        """One finding for each kind and set of lines, in order of detection."""
-        return list(self._findings.values())
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
         lanes = call.mask.lanes
@@ -165,11 +159,11 @@ class HeapChecker(Checker):
             if number == 0:
                 self._report_call("invalid-free", position, thread, "frees a pointer that malloc did not return")
             elif distance != 0:
-                cause = f"frees a pointer {distance} bytes into memory allocated at {_format_position(allocated)}"
+                cause = f"frees a pointer {distance} bytes into memory allocated at {allocated.short_text}"
                 self._report_call("invalid-free", position, thread, cause, other=allocated)
             elif allocations.is_freed[number]:
                 first = allocations.frees[number]
-                cause = f"frees memory that {first.thread} freed at {_format_position(first.position)}"
+                cause = f"frees memory that {first.thread} freed at {first.position.short_text}"
                 self._report_call(
                     "double-free", position, thread, cause, other=first.position, other_thread=first.thread
                 )
@@ -191,7 +185,7 @@ class HeapChecker(Checker):
         self._add(
             Finding(
                 kind,
-                f"Malloc/Free error encountered: {error}: {thread} at {_format_position(position)} {cause}",
+                f"Malloc/Free error encountered: {error}: {thread} at {position.short_text} {cause}",
                 (position,) if other is None else (position, other),
                 (thread,) if other_thread is None else (thread, other_thread),
             )
@@ -216,9 +210,9 @@ class HeapChecker(Checker):
                 Finding(
                     "use-after-free",
                     f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
-                    f"{_format_position(position)}: byte {distance} of {size} that were allocated at "
-                    f"{_format_position(allocations.positions[number])} and freed by {freed.thread} at "
-                    f"{_format_position(freed.position)}",
+                    f"{position.short_text}: byte {distance} of {size} that were allocated at "
+                    f"{allocations.positions[number].short_text} and freed by {freed.thread} at "
+                    f"{freed.position.short_text}",
                     (position, freed.position),
                     (thread, freed.thread),
                     allocation_hits.size,
@@ -241,13 +235,13 @@ class HeapChecker(Checker):
             where = "in the heap, outside all allocations"
             if number:
                 size, distance = int(allocations.sizes(np.array([number]))[0]), int(distances[allocation_hits[0]])
-                allocation_position = _format_position(allocations.positions[number])
+                allocation_position = allocations.positions[number].short_text
                 where = f"at byte {distance} of {size} that were allocated at {allocation_position}"
             self._add(
                 Finding(
                     "out-of-bounds",
                     f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
-                    f"{_format_position(position)}: {where}",
+                    f"{position.short_text}: {where}",
                     (position, allocations.positions[number]) if number else (position,),
                     (thread,),
                     allocation_hits.size,
@@ -256,9 +250,9 @@ class HeapChecker(Checker):
 
     def _add(self, finding: Finding) -> None:
         """Add a finding, or add its count to an existing finding with equal kind and lines."""
-        key = (finding.kind, *((position.file, position.line) for position in finding.positions))
-        previous = self._findings.get(key)
-        self._findings[key] = finding if previous is None else replace(previous, count=previous.count + finding.count)
+        key = (finding.kind, *(position.line_key for position in finding.positions))
+        if not self._count_again(key, finding.count):
+            self._findings[key] = finding
 
 
 def _lane_values(value: Any, lanes: Array) -> Array:
@@ -268,7 +262,3 @@ def _lane_values(value: Any, lanes: Array) -> Array:
 
 def _is_heap(memory: DeviceMemory | None) -> bool:
     return memory is not None and memory.name == HEAP
-
-
-def _format_position(position: SourcePosition) -> str:
-    return f"{PurePath(position.file).name}:{position.line}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
-from pathlib import PurePath
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -37,15 +36,10 @@ class LifetimeChecker(Checker):
     """Find accesses through pointers and references to a local variable after the end of its scope."""
 
     def __init__(self) -> None:
-        self._findings: dict[tuple[str, int, str, int], Finding] = {}
+        super().__init__()
         self._ended_scopes: WeakKeyDictionary[DeviceMemory, _EndedScope] = WeakKeyDictionary()
         self._retained_variables: deque[LocalMemory] = deque()
         self._retained_bytes = 0
-
-    @property
-    def findings(self) -> list[Finding]:
-        """One finding for each line and declaration, in order of detection."""
-        return list(self._findings.values())
 
     def batch_ends(self, batch: BlockBatch) -> None:
         self._retained_variables.clear()
@@ -70,22 +64,16 @@ class LifetimeChecker(Checker):
         if not lanes.size:
             return
         position, declared = access.site.position, ended.declaration
-        key = (position.file, position.line, declared.file, declared.line)
-        if key in self._findings:
-            finding = self._findings[key]
-            self._findings[key] = replace(finding, count=finding.count + lanes.size)
+        key = (position.line_key, declared.line_key)
+        if self._count_again(key, lanes.size):
             return
         thread = batch.describe(int(lanes[0]))
         self._findings[key] = Finding(
             "use-after-scope",
             f"Invalid __local__ {access.site.action} of size {access.size} bytes by {thread} at "
-            f"{_format_position(position)}: the scope of {access.memory.name}, declared at "
-            f"{_format_position(declared)}, has ended",
+            f"{position.short_text}: the scope of {access.memory.name}, declared at "
+            f"{declared.short_text}, has ended",
             (position, declared),
             (thread,),
             lanes.size,
         )
-
-
-def _format_position(position: SourcePosition) -> str:
-    return f"{PurePath(position.file).name}:{position.line}"

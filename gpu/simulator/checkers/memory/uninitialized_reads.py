@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
-from pathlib import PurePath
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -40,18 +38,13 @@ class UninitializedChecker(Checker):
     """
 
     def __init__(self, uninitialized: Collection[str] = ()) -> None:
+        super().__init__()
         self._uninitialized = frozenset(uninitialized)
-        self._findings: dict[tuple[str, int, str], Finding] = {}
         self._shadows: WeakKeyDictionary[DeviceMemory, Array | None] = WeakKeyDictionary()
         # Bytes at the beginning of a memory that were written before the launch: most reads need no other test.
         self._prefixes: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Array]] = {}
         self._write_counts: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
-
-    @property
-    def findings(self) -> list[Finding]:
-        """One finding for each source line and memory, in order of detection."""
-        return list(self._findings.values())
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         shadow = self._get_shadow(access.memory, batch)
@@ -123,10 +116,8 @@ class UninitializedChecker(Checker):
         """Add a finding for lanes that read unwritten bytes."""
         lanes = np.unique(lanes)
         position, memory = access.site.position, access.memory
-        key = (position.file, position.line, memory.name)
-        if key in self._findings:
-            finding = self._findings[key]
-            self._findings[key] = replace(finding, count=finding.count + lanes.size)
+        key = (position.line_key, memory.name)
+        if self._count_again(key, lanes.size):
             return
         lane = int(lanes[0])
         element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
@@ -139,7 +130,7 @@ class UninitializedChecker(Checker):
         self._findings[key] = Finding(
             "uninitialized",
             f"Uninitialized __{memory.space}__ memory read of size {access.size} bytes by {thread} at "
-            f"{PurePath(position.file).name}:{position.line}: {location}",
+            f"{position.short_text}: {location}",
             (position,),
             (thread,),
             lanes.size,

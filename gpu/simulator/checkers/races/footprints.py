@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -227,11 +226,9 @@ class LaunchFootprint(Observer):
         thread, event = (record >> 32) - 1, record & EVENT
         site, _, batch = self._sites[event]
         name = batch.describe(thread - batch.first * batch.geometry.lanes_per_block)
-        place = f"{PurePath(site.position.file).name}:{site.position.line}"
-        text = (
-            f"{site.action.capitalize()} access at {place} by {name} of {self._kernel}, launched at {self._call_site},"
-        )
-        return OverlapSide(site, name, text, f"{place} {self._call_site}")
+        access = f"{site.action.capitalize()} access at {site.position.short_text}"
+        text = f"{access} by {name} of {self._kernel}, launched at {self._call_site},"
+        return OverlapSide(site, name, text, f"{site.position.short_text} {self._call_site}")
 
     def _describe_element(self, memory: FlatMemory, record: int, offset: int) -> str:
         _, size, _ = self._sites[record & EVENT]
@@ -300,7 +297,7 @@ def build_host_finding(
     writes : bool
         Whether the host writes.
     """
-    where = f" at {PurePath(position.file).name}:{position.line}" if position is not None else ""
+    where = f" at {position.short_text}" if position is not None else ""
     sites = [each for each in (operation.site.position if operation.site is not None else None, position) if each]
     return Finding(
         "race",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -328,7 +327,7 @@ class RaceChecker(Checker):
                 (earlier, self._describe_thread(checked, int(threads[0]))),
             )
             (load, reader), (write, writer) = ends if is_load else ends[::-1]
-            lines = (_line_key(load.position), _line_key(write.position))
+            lines = (load.position.line_key, write.position.line_key)
             if lines in self._read_only_findings:
                 finding = self._read_only_findings[lines]
                 self._read_only_findings[lines] = replace(finding, count=finding.count + indices.size)
@@ -662,7 +661,7 @@ class RaceChecker(Checker):
             chosen = (sites == number).nonzero()[0]
             one = chosen[scopes[chosen].argmax()]
             earlier = self._sites.sites[number]
-            lines = tuple(sorted(_line_key(site.position) for site in (earlier, checked.access.site)))
+            lines = tuple(sorted(site.position.line_key for site in (earlier, checked.access.site)))
             known = self._findings.get(lines)
             count = chosen.size + (known.count if known is not None else 0)
             if known is not None and scopes[one] <= self._widest_scopes[lines]:
@@ -688,7 +687,7 @@ class RaceChecker(Checker):
         # The lanes of earlier batches have negative numbers.
         names = (batch.describe(thread - batch.first * batch.geometry.lanes_per_block), checked.batch.describe(lane))
         first, second = (
-            f"{_NOUNS[site.action]} access at {_format_position(site.position)} by {name}"
+            f"{_NOUNS[site.action]} access at {site.position.short_text} by {name}"
             for site, name in zip((earlier, access.site), names, strict=True)
         )
         values = ", ".join(
@@ -699,41 +698,44 @@ class RaceChecker(Checker):
             )
             if value is not None
         )
-        if scope == "copy" and earlier.bulk:
-            scope = "running bulk"
-        is_copy = scope in ("copy", "running bulk")
-        cause = None if is_copy or scope == "launches" else self._find_cause(checked, lane, earlier, thread, event)
-        is_read_and_write = (earlier.action, access.site.action) in (("read", "write"), ("write", "read"))
-        flag = None if is_copy or scope == "launches" or cause else self._find_flag_thread(lane, thread, event)
-        if flag is not None:
-            cause = flag[0]
-        if cause is None and scope in ("warp", "block") and is_read_and_write:
-            scope = self._find_update_scope(checked, lane, earlier, thread) or scope
-        if cause is not None:
-            advice = format_race_cause(
-                cause,
-                fence="__threadfence_block" if scope in ("warp", "block") else "__threadfence",
-                scope="cluster" if scope == "grid" and checked.batch.cluster_blocks > 1 else "block",
-                other="" if flag is None else self._describe_thread(checked, flag[1]),
-                barrier="" if flag is None else flag[2],
-            )
-        else:
-            advice = format_race_advice(
-                scope,
-                is_one_place=is_read_and_write and earlier.position == access.site.position,
-                has_atomic="atomic" in (earlier.action, access.site.action),
-                has_named_barriers=self._has_named_barriers,
-                has_mbarriers=self._order.has_mbarriers,
-            )
         return Finding(
             "race",
             f"Race reported between {first} and {second} on {self._describe_element(checked, lane)}"
             + (", in launches that run at the same time" if other_batch is not None else "")
             + (f": {values}" if values else "")
-            + f". {advice}"
+            + f". {self._format_advice(checked, lane, earlier, thread, event, scope)}"
             + (_TRIAL_NOTE if checked.batch.trial_order in TRIAL_SCHEDULES else ""),
             (earlier.position, access.site.position),
             names,
+        )
+
+    def _format_advice(
+        self, checked: _CheckedAccess, lane: int, earlier: AccessSite, thread: int, event: int, scope: RaceScope
+    ) -> str:
+        site, is_local = checked.access.site, scope in ("warp", "block")
+        is_read_and_write = (earlier.action, site.action) in (("read", "write"), ("write", "read"))
+        if scope not in ("copy", "launches"):
+            cause, other, barrier = self._find_cause(checked, lane, earlier, thread, event), "", ""
+            if cause is None and (flag := self._find_flag_thread(lane, thread, event)) is not None:
+                cause, other, barrier = flag[0], self._describe_thread(checked, flag[1]), flag[2]
+            if cause is not None:
+                return format_race_cause(
+                    cause,
+                    fence="__threadfence_block" if is_local else "__threadfence",
+                    scope="cluster" if scope == "grid" and checked.batch.cluster_blocks > 1 else "block",
+                    other=other,
+                    barrier=barrier,
+                )
+        if scope == "copy" and earlier.bulk:
+            scope = "running bulk"
+        elif is_local and is_read_and_write:
+            scope = self._find_update_scope(checked, lane, earlier, thread) or scope
+        return format_race_advice(
+            scope,
+            is_one_place=is_read_and_write and earlier.position == site.position,
+            has_atomic="atomic" in (earlier.action, site.action),
+            has_named_barriers=self._has_named_barriers,
+            has_mbarriers=self._order.has_mbarriers,
         )
 
     def _find_update_scope(
@@ -745,7 +747,7 @@ class RaceChecker(Checker):
         writers = checked.lanes[checked.cells == checked.cells[checked.lanes == lane][0]]
         if writers.size == 1:
             return None
-        if _line_key(earlier.position) == _line_key(checked.access.site.position):
+        if earlier.position.line_key == checked.access.site.position.line_key:
             return "update"
         return "claim" if thread in self._threads[writers] else None
 
@@ -866,14 +868,6 @@ def _choose_barrier(thread: int, other: int) -> str:
     if thread // WARP != other // WARP:
         return "__syncthreads()"
     return "__syncwarp(), or a __syncthreads() if other warps access the data too,"
-
-
-def _line_key(position: SourcePosition) -> _Line:
-    return position.file, position.line
-
-
-def _format_position(position: SourcePosition) -> str:
-    return f"{PurePath(position.file).name}:{position.line}"
 
 
 def _same_values(values: Any, lanes: Array, others: Array) -> Array:

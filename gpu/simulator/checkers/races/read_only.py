@@ -7,7 +7,6 @@ hold the value from before the write.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePath
 
 import numpy as np
 import numpy.typing as npt
@@ -88,11 +87,10 @@ def build_finding(lines: tuple[AccessSite, AccessSite], names: tuple[str, str], 
         The number of loads.
     """
     load, write = (site.position for site in lines)
-    load_line, write_line = (f"{PurePath(each.file).name}:{each.line}" for each in (load, write))
     return Finding(
         "read-only-load",
-        f"Read through the read-only cache at {load_line} by {names[0]} of {place}, which the same launch "
-        f"writes at {write_line} by {names[1]}. The read may return the value from before the launch: use "
+        f"Read through the read-only cache at {load.short_text} by {names[0]} of {place}, which the same launch "
+        f"writes at {write.short_text} by {names[1]}. The read may return the value from before the launch: use "
         "an ordinary load instead of __ldg(), ld.global.nc or a texture",
         (load, write),
         names,
