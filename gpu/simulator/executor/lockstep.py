@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -294,12 +294,7 @@ class LockstepCompiler:
         condition = self._bare(statement.condition) if statement.condition is not None else None
         advance = self._bare(statement.step) if statement.step is not None else None
         body = self.compile_statement(statement.body)
-        tests_first, position, values = statement.tests_first, statement.position, self.values
-        # Only launches whose progress is watched ask: for nested loops, each answer walks all inner loops again.
-        may_wait = functools.cache(lambda: reads_strongly(statement))
-        is_repetition = functools.cache(lambda: repeats_itself(statement))
-        kind_of_wait = functools.cache(lambda: classify_wait(statement))
-        is_phase_wait = functools.cache(lambda: only_tests_phases(statement))
+        tests_first, position, watch = statement.tests_first, statement.position, _LoopWatch(statement, self.values)
         issued = IssuedStep(position, "loop", self._operation_counter.count_operations(statement), statement)
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
@@ -310,32 +305,6 @@ class LockstepCompiler:
             if frame.batch.observer is not None:
                 frame.batch.observer.branch(frame.batch, position, live, remaining)
             return remaining
-
-        def reached_limit(frame: CallFrame, live: LaneMask | None, iterations: int) -> str:
-            batch = frame.batch
-            if (
-                iterations >= MAX_REPETITIONS
-                and live is not None
-                and ((_runs_alone(batch) and is_repetition()) or waits_for_phase_for_ever(batch))
-            ):
-                return f"{iterations} equal iterations"
-            if batch.rounds > batch.max_rounds:
-                return f"{batch.max_rounds} iterations"
-            if not batch.rounds % _ITERATIONS_PER_TEST and batch.time_limit.is_exceeded:
-                return batch.time_limit.elapsed_text
-            return ""
-
-        def never_ends_now(frame: CallFrame, live: LaneMask, iterations: int) -> bool:
-            batch = frame.batch
-            no_other_lane = batch.is_deadlock or (_runs_alone(batch) and _has_all_remaining_lanes(batch, live))
-            return (
-                never_ends(statement)
-                or (iterations > 1 and no_other_lane and is_repetition())
-                or waits_for_phase_for_ever(batch)
-            )
-
-        def waits_for_phase_for_ever(batch: RunningBatch) -> bool:
-            return batch.scheduler is not None and is_phase_wait() and batch.scheduler.waits_for_ever()
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             returned, outer = frame.returned_mask, frame.continued_mask
@@ -355,16 +324,12 @@ class LockstepCompiler:
                         frame.batch.observer.advance(frame.batch, statement, live)
                     advance(frame, live)
                 frame.batch.rounds += 1
-                if frame.batch.monitor is not None and may_wait():
-                    _watch_progress(frame, frame.batch.monitor, live, count, statement, kind_of_wait, values)
+                if frame.batch.monitor is not None and watch.may_wait:
+                    watch.record_iteration(frame, frame.batch.monitor, live, count)
                     count = live.count if live is not None else 0
                 iterations += 1
-                if limit := reached_limit(frame, live, iterations):
-                    is_endless = live is not None and never_ends_now(frame, live, iterations)
-                    if live is not None and waits_for_phase_for_ever(frame.batch):
-                        raise _phase_error(frame, live, position)
-                    advice = "" if not has_wait_loop(statement) or may_wait() else _WEAK_WAIT
-                    raise _loop_error(frame, live or mask, position, limit, advice, is_endless=is_endless)
+                if limit := watch.find_limit(frame.batch, live, iterations):
+                    raise watch.build_error(frame, live, mask, iterations, limit)
             frame.continued_mask = outer
             return mask if frame.returned_mask is returned else mask.without(frame.returned_mask)
 
@@ -481,28 +446,75 @@ def _continue(frame: CallFrame, mask: LaneMask) -> None:
     frame.continued_mask = union_masks(frame.continued_mask, mask)
 
 
-def _watch_progress(
-    frame: CallFrame,
-    monitor: ProgressMonitor,
-    live: LaneMask | None,
-    count: int,
-    loop: ir.Loop,
-    kind_of_wait: Callable[[], str],
-    values: PlainValues,
-) -> None:
-    """Count an iteration of a loop in which lanes may wait; `count` lanes began it, and `live` continue."""
-    batch, position = frame.batch, loop.position
-    if live is None or live.count < count:
-        monitor.leave_loop()
-        return
-    try:
-        running_parts = 1 if batch.scheduler is None else batch.scheduler.running_parts
-        is_waiting = monitor.iterate(running_parts, position, kind_of_wait)
-    except StarvationError as error:
-        error.position, error.lane = position, int(live.lanes[0])
-        raise
-    if is_waiting and batch.scheduler is not None:
-        batch.scheduler.wait_in_loop(loop, frame.values, live, values)
+class _LoopWatch:
+    """Detects lanes that stay in a loop. The properties walk the loop and all inner ones, so few launches need them."""
+
+    def __init__(self, loop: ir.Loop, values: PlainValues) -> None:
+        self._loop, self._values = loop, values
+
+    @functools.cached_property
+    def may_wait(self) -> bool:
+        """Whether lanes may wait in the loop for others."""
+        return reads_strongly(self._loop)
+
+    @functools.cached_property
+    def _repeats_itself(self) -> bool:
+        return repeats_itself(self._loop)
+
+    @functools.cached_property
+    def _only_tests_phases(self) -> bool:
+        return only_tests_phases(self._loop)
+
+    @functools.cached_property
+    def _kind_of_wait(self) -> str:
+        return classify_wait(self._loop)
+
+    def record_iteration(self, frame: CallFrame, monitor: ProgressMonitor, live: LaneMask | None, count: int) -> None:
+        """Count an iteration of a loop in which lanes may wait; `count` lanes began it, and `live` continue."""
+        batch, position = frame.batch, self._loop.position
+        if live is None or live.count < count:
+            monitor.leave_loop()
+            return
+        try:
+            running_parts = 1 if batch.scheduler is None else batch.scheduler.running_parts
+            is_waiting = monitor.iterate(running_parts, position, lambda: self._kind_of_wait)
+        except StarvationError as error:
+            error.position, error.lane = position, int(live.lanes[0])
+            raise
+        if is_waiting and batch.scheduler is not None:
+            batch.scheduler.wait_in_loop(self._loop, frame.values, live, self._values)
+
+    def find_limit(self, batch: RunningBatch, live: LaneMask | None, iterations: int) -> str:
+        """Return the limit that a loop has reached, in words; "" if none."""
+        if (
+            iterations >= MAX_REPETITIONS
+            and live is not None
+            and ((_runs_alone(batch) and self._repeats_itself) or self._waits_for_phase_for_ever(batch))
+        ):
+            return f"{iterations} equal iterations"
+        if batch.rounds > batch.max_rounds:
+            return f"{batch.max_rounds} iterations"
+        if not batch.rounds % _ITERATIONS_PER_TEST and batch.time_limit.is_exceeded:
+            return batch.time_limit.elapsed_text
+        return ""
+
+    def build_error(
+        self, frame: CallFrame, live: LaneMask | None, entered: LaneMask, iterations: int, limit: str
+    ) -> LaunchError:
+        """Return the error of lanes in a loop that has reached a limit."""
+        batch, loop = frame.batch, self._loop
+        if live is not None and self._waits_for_phase_for_ever(batch):
+            return _phase_error(frame, live, loop.position)
+        is_endless = live is not None and self._never_ends(batch, live, iterations)
+        advice = "" if not has_wait_loop(loop) or self.may_wait else _WEAK_WAIT
+        return _loop_error(frame, live or entered, loop.position, limit, advice, is_endless=is_endless)
+
+    def _never_ends(self, batch: RunningBatch, live: LaneMask, iterations: int) -> bool:
+        no_other_lane = batch.is_deadlock or (_runs_alone(batch) and _has_all_remaining_lanes(batch, live))
+        return never_ends(self._loop) or (iterations > 1 and no_other_lane and self._repeats_itself)
+
+    def _waits_for_phase_for_ever(self, batch: RunningBatch) -> bool:
+        return batch.scheduler is not None and self._only_tests_phases and batch.scheduler.waits_for_ever()
 
 
 def _runs_alone(batch: RunningBatch) -> bool:

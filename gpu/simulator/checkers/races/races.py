@@ -134,8 +134,8 @@ class RaceChecker(Checker):
     outlives_faults = True
 
     def __init__(self, *, orders_volatile: bool = False) -> None:
+        super().__init__()
         self._orders_volatile = orders_volatile
-        self._findings: dict[tuple[_Line, ...], Finding] = {}
         self._widest_scopes: dict[tuple[_Line, ...], int] = {}
         self._read_only_findings: dict[tuple[_Line, ...], Finding] = {}
         self._is_child = False
