@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from gpu.timing.ptx.analysis.control_flow import find_dominators, find_loop_blocks, find_predecessors
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
 
 
@@ -15,44 +16,22 @@ def order_blocks(kernel: PtxKernel) -> PtxKernel:
     has no such loop.
     """
     blocks = kernel.blocks
-    dominators = _find_dominators(blocks)
+    dominators = find_dominators({block.number: block.successors for block in blocks}, 0)
     edges = [(block.number, each) for block in blocks if block.number in dominators for each in block.successors]
     if all((target <= source) == (target in dominators[source]) for source, target in edges):
         return kernel
-    order = _sort_blocks(blocks, _count_loops(edges, dominators))
+    order = _sort_blocks(blocks, _count_loops(blocks, dominators))
     numbers = {number: index for index, number in enumerate(order)}
     return replace(kernel, blocks=[_move_block(blocks[number], numbers) for number in order])
 
 
-def _find_dominators(blocks: Sequence[BasicBlock]) -> dict[int, frozenset[int]]:
-    """Return for each reachable block those that all paths to it pass, itself included."""
-    dominators = {0: frozenset({0})}
-    changed = True
-    while changed:
-        changed = False
-        for block in blocks:
-            for successor in block.successors if block.number in dominators else ():
-                known = dominators.get(successor)
-                passed = dominators[block.number] | {successor}
-                updated = passed if known is None else known & passed
-                if updated != known:
-                    dominators[successor] = updated
-                    changed = True
-    return dominators
-
-
-def _count_loops(edges: Sequence[tuple[int, int]], dominators: dict[int, frozenset[int]]) -> dict[int, int]:
+def _count_loops(blocks: Sequence[BasicBlock], dominators: dict[int, frozenset[int]]) -> dict[int, int]:
     """Return for each block the number of loops that contain it."""
+    predecessors = find_predecessors(blocks)
     loops: dict[int, set[int]] = {}
-    for source, header in edges:
-        if header not in dominators[source]:
-            continue
-        inside, pending = loops.setdefault(header, {header}), [source]
-        while pending:
-            number = pending.pop()
-            if number not in inside:
-                inside.add(number)
-                pending += [first for first, second in edges if second == number]
+    for source, passed in dominators.items():
+        for header in passed.intersection(blocks[source].successors):
+            loops.setdefault(header, set()).update(find_loop_blocks(header, source, predecessors))
     return {number: sum(number in inside for inside in loops.values()) for number in dominators}
 
 
