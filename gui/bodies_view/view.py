@@ -8,7 +8,7 @@ from typing import Any
 
 from PyQt6.QtCore import QPointF, QSize, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
-from PyQt6.QtWidgets import QSplitter, QVBoxLayout
+from PyQt6.QtWidgets import QSplitter
 
 from gpu.declaration.pattern import Pattern, Preset, Progress
 from gpu.declaration.presentation import BodiesPresentation
@@ -27,7 +27,7 @@ from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.model.records import FinishedRun, PointedElement
 from gui.model.request_queue import RequestQueue, describe_progress
 from gui.run_view.view import RunView
-from gui.widgets.basic import Card, ElidedLabel, format_count, format_figure
+from gui.widgets.basic import Card, ElidedLabel, column, format_count, format_figure
 from gui.widgets.view_keys import ViewKeys
 
 _FILM_FILTER = "MP4 film (*.mp4);;GIF animation (*.gif)"
@@ -81,11 +81,7 @@ class BodiesView(RunView):
         self.side_panel.head.addWidget(self.speed, 1)
         self.side_panel.body.addWidget(self.plots, 1)
         self.splitter = QSplitter()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        layout.addWidget(self.canvas, 1)
-        layout.addWidget(self.controls)
+        self.setLayout(column(self.canvas, self.controls, stretch=0))
         self._keys = ViewKeys(
             self,
             {

@@ -12,7 +12,6 @@ from PyQt6.QtGui import QEnterEvent, QHideEvent, QPainter, QPaintEvent, QResizeE
 from PyQt6.QtWidgets import (
     QComboBox,
     QGridLayout,
-    QHBoxLayout,
     QScrollArea,
     QStackedWidget,
     QVBoxLayout,
@@ -146,8 +145,7 @@ class VariantRow(QWidget):
         self._tip = wrap_tip(f"{variant.title}\n{variant.deliberate_error or variant.idea}")
         self.box.setToolTip(self._tip)
         self.figure = label("", "code", name=f"Throughput of {variant.title}")
-        line = row(LineSample(number), self.box, self.figure)
-        line.setStretch(1, 1)
+        line = row(LineSample(number), self.box, self.figure, stretch=1)
         self.setLayout(line)
 
     def show_device(self, device: Device) -> None:
@@ -338,11 +336,7 @@ class CompareTab(QWidget):
         choices.setColumnStretch(2, 1)
         ladder.body.addLayout(choices)
         self.variants_card = ladder
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        layout.addWidget(self.view_stack, 1)
-        layout.addWidget(ladder)
+        self.setLayout(row(self.view_stack, ladder, stretch=0))
 
     # --- measuring
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PyQt6.QtCore import Qt, pyqtBoundSignal, pyqtSignal
-from PyQt6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QDialog, QWidget
 
 from gui.editor.document import KernelDocument
 from gui.painting.theme import look
-from gui.widgets.basic import button, label, row
+from gui.widgets.basic import button, dialog_column, label, row
 
 
 class UnsavedDialog(QDialog):
@@ -32,12 +32,7 @@ class UnsavedDialog(QDialog):
         self.discard.clicked.connect(lambda: self._close_with_signal(self.discard_requested))
         self.cancel.clicked.connect(self.reject)
         self.save.setDefault(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 20, 24, 16)
-        layout.setSpacing(16)
-        layout.addWidget(label("Save your edits?", "title"))
-        layout.addWidget(text)
-        layout.addLayout(row(0, self.cancel, self.discard, self.save))
+        self.setLayout(dialog_column("Save your edits?", text, row(0, self.cancel, self.discard, self.save)))
 
     def _close_with_signal(self, request: pyqtBoundSignal) -> None:
         self.accept()

@@ -192,8 +192,7 @@ class ChoiceAnswer(AnswerBox):
             option.setAccessibleName(choice)
             self.group.addButton(option)
             self.buttons[choice] = option
-            line = row(option, words, spacing=look().px(8))
-            line.setStretch(1, 1)
+            line = row(option, words, spacing=look().px(8), stretch=1)
             self.body.addLayout(line)
         self.group.buttonToggled.connect(lambda *_: self.changed.emit())
 

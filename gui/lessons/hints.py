@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PyQt6.QtWidgets import QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QWidget
 
-from gui.widgets.basic import button, label
+from gui.widgets.basic import button, column, label
 
 MAX_WRONG_ATTEMPTS = 2
 """Number of wrong attempts after which the first hint is shown automatically."""
@@ -20,9 +20,7 @@ class Hints(QWidget):
         self.hints_label = label("", "muted", wrap=True, name="Hints shown")
         self._hints: tuple[str, ...] = ()
         self.visible_count = 0
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.hints_label)
+        self.setLayout(column(self.hints_label))
         self.hint_button.clicked.connect(self.show_next)
         self.set_hints(())
 

@@ -7,11 +7,12 @@ from typing import Any
 import pyqtgraph as pg
 from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QShowEvent
-from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gui.painting.theme import Look, look
 from gui.plots.pointer import PointerTracker
 from gui.qt.events import is_event_type
+from gui.widgets.basic import column
 
 
 class Plot(QWidget):
@@ -51,9 +52,7 @@ class Plot(QWidget):
         self.line.hide()
         self.plot.addItem(self.line, ignoreBounds=True)
         self._applied_look: Look | None = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.plot)
+        self.setLayout(column(self.plot))
         pointer = PointerTracker(self.plot, self.box, self)
         pointer.pointer_moved.connect(self._on_pointer_moved)
         pointer.clicked.connect(self._on_clicked)

@@ -313,8 +313,7 @@ class ArrayView(RunView):
 
 def _create_plot_row(plot: ArrayPlot, bar: LevelsBar) -> QWidget:
     both = QWidget()
-    layout = row(plot, bar, spacing=0)
-    layout.setStretch(0, 1)
+    layout = row(plot, bar, spacing=0, stretch=0)
     both.setLayout(layout)
     return both
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PyQt6.QtWidgets import QFrame, QWidget
 
 from gpu.declaration.pattern import Pattern, Preset
 from gui.painting.theme import look
@@ -52,9 +52,7 @@ class Examples(QWidget):
         self.text = label("", wrap=True, name="Description of the example")
         self.description_banner = QFrame()
         self.description_banner.setProperty("banner", "neutral")
-        layout = QHBoxLayout(self.description_banner)
-        layout.setContentsMargins(14, 6, 14, 6)
-        layout.addWidget(self.text)
+        self.description_banner.setLayout(row(self.text, margins=(14, 6, 14, 6)))
         self.description_banner.hide()
         if not pattern.presets:
             self.hide()

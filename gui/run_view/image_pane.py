@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyqtgraph as pg
 from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
 from PyQt6.QtGui import QColor, QKeyEvent, QPainter, QPen
-from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
 from gui.painting.pyramid import Pyramid
@@ -14,6 +14,7 @@ from gui.plots.pointer import PointerTracker
 from gui.qt.events import is_event_type
 from gui.qt.timers import connect_queued
 from gui.run_view.pixel_values import paint_pixel_values
+from gui.widgets.basic import column
 
 _MIN_VISIBLE_PIXELS = 1
 """Pixels that are visible in each direction at the largest zoom; more would leave no room for values in low panes."""
@@ -111,9 +112,7 @@ class ImagePane(QWidget):
         self.box.addItem(self.item, ignoreBounds=True)
         self._cursor_pixel: tuple[int, int] | None = None
         self._shows_whole_image = True
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._widget)
+        self.setLayout(column(self._widget))
         pointer = PointerTracker(self._widget, self.box, self)
         pointer.pointer_moved.connect(self._on_pointer_moved)
         pointer.clicked.connect(self._on_clicked)

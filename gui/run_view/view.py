@@ -64,9 +64,6 @@ def create_titled_pane(pane: ImagePane, title: str) -> tuple[QFrame, ElidedLabel
     layout.setSpacing(6)
     name = label(title, "card-title")
     name.setMinimumHeight(HEAD_HEIGHT)
-    head = row(name, end, spacing=16)
-    head.setContentsMargins(12, 0, 12, 0)
-    layout.addLayout(head)
-    head.setStretch(1, 1)
+    layout.addLayout(row(name, end, spacing=16, margins=(12, 0, 12, 0), stretch=1))
     layout.addWidget(pane, 1)
     return card, end

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PyQt6.QtCore import QEvent, QObject, Qt
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QStackedWidget, QWidget
 
 from gui.editor.source_pane import SourcePane
 from gui.painting.theme import look
@@ -77,11 +77,7 @@ class Panes(QWidget):
         self.splitter.setStretchFactor(0, 3)
         self.splitter.setStretchFactor(1, 2)
         self.splitter.setSizes([look().px(576), look().px(538)])
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(8)
-        page.addWidget(self.splitter, 1)
-        page.addWidget(self.time)
+        self.setLayout(column(self.splitter, self.time, stretch=0))
 
     def _make_pictures(self, schedules_view: SchedulesView, variants_view: VariantsView) -> None:
         self.flow = FlowView()
@@ -127,9 +123,7 @@ class Panes(QWidget):
         self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.legend = ElidedLabel("caption", "Legend")
         self.legend.show_text(FLOW_LEGEND)
-        self._foot_row = row(self.legend)
-        self._foot_row.setContentsMargins(14, 0, 8, 0)
-        self._foot_row.setStretch(0, 1)
+        self._foot_row = row(self.legend, margins=(14, 0, 8, 0), stretch=0)
         self._head_row = self._make_head()
         self.picture.body.addLayout(self._head_row)
         self.picture.body.addWidget(self.pictures, 1)
@@ -151,8 +145,7 @@ class Panes(QWidget):
         self._tools = QWidget()
         self._tools.setLayout(row(self.symbols, *self.zoom_buttons.values(), self.export, spacing=0))
         self._tools.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        head = row(kinds, self._tools)
-        head.setStretch(0, 1)
+        head = row(kinds, self._tools, stretch=0)
         head.setContentsMargins(12, 0, 8, 0)
         return head
 
@@ -178,18 +171,14 @@ class Panes(QWidget):
         words.title.hide()
         words.body.setSpacing(2)
         words.body.addWidget(self.statement)
-        line = row(self.variables, self.phase)
-        line.setStretch(0, 1)
+        line = row(self.variables, self.phase, stretch=0)
         words.body.addLayout(line)
         self.lanes = LanesCard()
         self.counters = CountersCard()
         self._recording_cards = (words, self.lanes, self.counters)
         self.warps.card.hide()
         right = QWidget()
-        right.setLayout(column(source, words, self.lanes, self.counters, self.warps.card))
-        layout = right.layout()
-        assert isinstance(layout, QVBoxLayout)
-        layout.setStretch(0, 1)
+        right.setLayout(column(source, words, self.lanes, self.counters, self.warps.card, stretch=0))
         return right
 
     def show_cycles(self, on: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PyQt6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QApplication, QWidget
 
 from gpu.base.errors import InputError
 from gpu.base.paths import KERNELS
@@ -50,7 +50,7 @@ from gui.step_view.time.prefetcher import Prefetcher
 from gui.step_view.time.snapshots import Snapshot, Snapshots, make_snapshots
 from gui.step_view.warps.canvas import WarpCanvas
 from gui.step_view.warps.timeline_requests import TimelineJobs, TimelineSubject
-from gui.widgets.basic import ElidedButton, row
+from gui.widgets.basic import ElidedButton, column, row
 from gui.widgets.view_keys import ViewKeys, accepts_text
 
 if TYPE_CHECKING:
@@ -97,9 +97,7 @@ class StepTab(QWidget):
         self.panes = Panes(self.player, self.source, self.schedules_view, self.variants_view)
         self.settings = SettingsPanel(steppable, self)
         self.settings_button = ElidedButton("Recording settings", "Size, input and schedule of the recording")
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.addWidget(self.panes)
+        self.setLayout(column(self.panes))
         self.steppable = self._requested_steppable = steppable
         self.models: RecordingModels | None = None
         self.snapshots: Snapshots | None = None

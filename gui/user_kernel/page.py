@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QWidget
 
 from gpu.base.errors import InputError
 from gpu.messages.events import Failure
@@ -105,11 +105,9 @@ class UserKernelPage(Ground):
             holder = QWidget()
             holder.setLayout(row(0, corner) if corner is not None else row(0))
             self.corner.addWidget(holder)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(8)
-        layout.addLayout(row(self.tabs, self.corner, self.program_button))
-        layout.addWidget(self.stack, 1)
+        self.setLayout(
+            column(row(self.tabs, self.corner, self.program_button), self.stack, margins=(8, 8, 8, 8), stretch=1)
+        )
 
     def _connect_parts(self) -> None:
         self.tabs.currentChanged.connect(self._show_tab)

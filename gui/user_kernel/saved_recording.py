@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from PyQt6.QtCore import pyqtSignal
-from PyQt6.QtWidgets import QTabBar, QVBoxLayout
+from PyQt6.QtWidgets import QTabBar
 
 from gpu.messages.events import Failure
 from gui.editor.sources import RecordedSources
@@ -15,7 +15,7 @@ from gui.model.request_queue import RequestQueue
 from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.steppable import CheckedReader, ReadRecording, Steppable, StepRequest
 from gui.step_view.tab import StepTab
-from gui.widgets.basic import Ground, row
+from gui.widgets.basic import Ground, column, row
 
 
 def create_recording_steppable(path: Path, read_checked: CheckedReader, file: str = "", kernel: str = "") -> Steppable:
@@ -136,11 +136,7 @@ class RecordedPage(Ground):
         tabs.setExpanding(False)
         tabs.setDrawBase(False)
         tabs.addTab("Step")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(8)
-        layout.addLayout(row(tabs, 0))
-        layout.addWidget(self.step, 1)
+        self.setLayout(column(row(tabs, 0), self.step, margins=(8, 8, 8, 8), stretch=1))
         self.step.record()
 
     def run(self) -> None:

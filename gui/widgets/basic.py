@@ -119,22 +119,58 @@ def button(text: str, look: str = "", *, tip: str = "", name: str = "") -> QPush
     return widget
 
 
-def row(*items: QWidget | int, spacing: int = 8) -> QHBoxLayout:
-    """Return a row of widgets; a number adds a gap in pixels, 0 a stretchable gap."""
+_NO_MARGINS = (0, 0, 0, 0)
+
+
+def row(
+    *items: QWidget | QLayout | int,
+    spacing: int = 8,
+    margins: tuple[int, int, int, int] = _NO_MARGINS,
+    stretch: int | None = None,
+) -> QHBoxLayout:
+    """Return a row of widgets and layouts.
+
+    Parameters
+    ----------
+    *items : QWidget, QLayout or int
+        A number is a gap in pixels, 0 a stretchable gap.
+    spacing : int
+        Pixels between items.
+    margins : tuple of int
+        Pixels at the left, top, right and bottom.
+    stretch : int or None
+        The index of the item that takes additional space; None for each by its size policy.
+    """
     layout = QHBoxLayout()
-    _fill(layout, items, spacing)
+    _fill(layout, items, spacing, margins, stretch)
     return layout
 
 
-def column(*items: QWidget | QLayout | int, spacing: int = 8) -> QVBoxLayout:
-    """Return a column of widgets; a number adds a gap in pixels, 0 a stretchable gap."""
+def column(
+    *items: QWidget | QLayout | int,
+    spacing: int = 8,
+    margins: tuple[int, int, int, int] = _NO_MARGINS,
+    stretch: int | None = None,
+) -> QVBoxLayout:
+    """Return a column of widgets and layouts; parameters as for `row`."""
     layout = QVBoxLayout()
-    _fill(layout, items, spacing)
+    _fill(layout, items, spacing, margins, stretch)
     return layout
 
 
-def _fill(layout: QBoxLayout, items: tuple[QWidget | QLayout | int, ...], spacing: int) -> None:
-    layout.setContentsMargins(0, 0, 0, 0)
+def dialog_column(title: str, *items: QWidget | QLayout | int) -> QVBoxLayout:
+    """Return the column of a dialog: its title, and items as for `row`."""
+    return column(label(title, "title"), *items, spacing=16, margins=(24, 20, 24, 16))
+
+
+def _fill(
+    layout: QBoxLayout,
+    items: tuple[QWidget | QLayout | int, ...],
+    spacing: int,
+    margins: tuple[int, int, int, int],
+    stretch: int | None,
+) -> None:
+    layout.setContentsMargins(*margins)
     layout.setSpacing(spacing)
     for item in items:
         if isinstance(item, QWidget):
@@ -145,6 +181,8 @@ def _fill(layout: QBoxLayout, items: tuple[QWidget | QLayout | int, ...], spacin
             layout.addSpacing(item)
         else:
             layout.addStretch(1)
+    if stretch is not None:
+        layout.setStretch(stretch, 1)
 
 
 def create_tab_bar() -> QTabBar:

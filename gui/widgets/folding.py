@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from PyQt6.QtWidgets import QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QWidget
 
-from gui.widgets.basic import ElidedButton
+from gui.widgets.basic import ElidedButton, column
 from gui.widgets.forms import ParameterForm, summarize_parameters
 
 
@@ -26,11 +26,7 @@ class FoldingForm(QWidget):
         self.summary_button.setCheckable(True)
         self.summary_button.hide()
         self._summary = ""
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(6)
-        layout.addWidget(self.summary_button)
-        layout.addWidget(form)
+        self.setLayout(column(self.summary_button, form, spacing=6))
         self.summary_button.toggled.connect(lambda _: self._update_visibility())
         form.error_shown.connect(lambda: self.summary_button.setChecked(True))
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtGui import QShowEvent
-from PyQt6.QtWidgets import QDialog, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QDialog, QHBoxLayout, QLabel, QScrollArea, QWidget
 
 from gui.painting.theme import look
-from gui.widgets.basic import button, label, row
+from gui.widgets.basic import button, dialog_column, row
 
 
 class Notice(QDialog):
@@ -43,12 +43,7 @@ class Notice(QDialog):
         close = button("Close", "primary")
         close.clicked.connect(self.accept)
         close.setDefault(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 20, 24, 16)
-        layout.setSpacing(16)
-        layout.addWidget(label(title, "title"))
-        layout.addWidget(self.area)
-        layout.addLayout(row(0, close))
+        self.setLayout(dialog_column(title, self.area, row(0, close)))
 
     def showEvent(self, event: QShowEvent | None) -> None:
         """Fit the dialog to its text, now that the fonts are known; scroll if the window is too small."""

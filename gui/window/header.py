@@ -10,7 +10,6 @@ from PyQt6.QtWidgets import (
     QHBoxLayout,
     QMenu,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -121,11 +120,7 @@ class WindowHeader(QFrame):
         line.addWidget(self.variant, 5)
         for widget in (self.run, self.stop):
             line.addWidget(widget)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(line)
-        layout.addWidget(self.progress)
+        self.setLayout(column(line, self.progress, spacing=0))
         self.engine.activated.connect(lambda: self.engine_chosen.emit(self.engine.currentData()))
         self.variant.activated.connect(lambda: self.variant_chosen.emit(self.variant.currentData()))
         self.gpu.activated.connect(lambda: self.gpu_chosen.emit(self.gpu.currentData()))

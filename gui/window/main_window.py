@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PyQt6.QtCore import QMimeData, QSize, Qt, QTimer
 from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QResizeEvent
-from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
 
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster.dask_import import INSTALL_ADVICE, is_installed
@@ -30,7 +30,7 @@ from gui.qt.background import finish_background
 from gui.step_view.tab import StepTab
 from gui.user_kernel.user_file import UserFile, is_recording
 from gui.widgets.banner import Banner
-from gui.widgets.basic import Ground, format_count
+from gui.widgets.basic import Ground, column, format_count
 from gui.widgets.file_dialogs import set_folder_memory
 from gui.window.actions import Actions
 from gui.window.appearance import Appearance
@@ -167,13 +167,8 @@ class MainWindow(QMainWindow):
 
     def _lay_out(self) -> None:
         middle = Ground()
-        column = QVBoxLayout(middle)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
         # The style sheet sets the margins: a hidden banner leaves no gap.
-        column.addWidget(self.draft_recovery.banner)
-        column.addWidget(self.banner)
-        column.addWidget(self.stack, 1)
+        middle.setLayout(column(self.draft_recovery.banner, self.banner, self.stack, spacing=0, stretch=2))
         body = QHBoxLayout()
         body.setSpacing(0)
         body.addWidget(self.sidebar)
@@ -183,12 +178,7 @@ class MainWindow(QMainWindow):
         body_widget.setLayout(body)
         body.setContentsMargins(0, 0, 0, 0)
         central_widget = QWidget()
-        layout = QVBoxLayout(central_widget)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.header)
-        layout.addWidget(body_widget, 1)
-        layout.addWidget(self.status)
+        central_widget.setLayout(column(self.header, body_widget, self.status, spacing=0, stretch=1))
         self.setCentralWidget(central_widget)
 
     def _connect_parts(self) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QDialog, QGridLayout, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QDialog, QGridLayout, QWidget
 
 from gui.painting.theme import FONT_SIZES, THEMES
-from gui.widgets.basic import Segments, button, label, row
+from gui.widgets.basic import Segments, button, dialog_column, label, row
 from gui.window.header import CLUSTER, ENGINES
 
 
@@ -41,12 +41,8 @@ class Preferences(QDialog):
         close = button("Close", "primary")
         close.clicked.connect(self.accept)
         close.setDefault(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 20, 24, 16)
-        layout.setSpacing(16)
-        layout.addWidget(label("Preferences", "title"))
-        layout.addLayout(grid)
-        layout.addLayout(row(label("Changes apply at once and are saved.", "caption"), 24, 0, close))
+        caption = label("Changes apply at once and are saved.", "caption")
+        self.setLayout(dialog_column("Preferences", grid, row(caption, 24, 0, close)))
         self.theme.picked.connect(self.theme_chosen)
         self.text_size.picked.connect(self.text_size_chosen)
         self.engine.picked.connect(lambda text: self._choose_engine(names[text]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QDialog, QGridLayout, QPushButton, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QDialog, QGridLayout, QPushButton, QWidget
 
 from gui.painting.theme import look
-from gui.widgets.basic import button, label, row
+from gui.widgets.basic import button, dialog_column, label, row
 
 Choice = tuple[str, str, str, Callable[[], object]]
 """For whom it is, a sentence about it, the text of its button, and what the button does."""
@@ -45,12 +45,7 @@ class StartDialog(QDialog):
         grid.setColumnStretch(0, 1)
         close = button("Close", "flat", tip="Begin with the pattern in the window")
         close.clicked.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 20, 24, 16)
-        layout.setSpacing(16)
-        layout.addWidget(label("Where would you like to begin?", "title"))
-        layout.addLayout(grid)
-        layout.addLayout(row(0, close))
+        self.setLayout(dialog_column("Where would you like to begin?", grid, row(0, close)))
         self.buttons[0].setFocus()
 
     def _begin(self, begin: Callable[[], object]) -> None:

@@ -36,8 +36,7 @@ class LevelsCard(Card):
         self.body.addWidget(self.plot, 1)
         self.note = ElidedLabel("caption", "Count under the pointer")
         self.legend = label("", "caption", name="Legend")
-        foot = row(self.note, self.legend)
-        foot.setStretch(0, 1)
+        foot = row(self.note, self.legend, stretch=0)
         self.body.addLayout(foot)
         self._note = ""
         self._legend = legend

@@ -6,7 +6,7 @@ import re
 
 from PyQt6.QtCore import QEvent, QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent
-from PyQt6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
 from gpu.declaration.distributed_program import DistributedProgram
 from gpu.distributed.task_layout import format_short_time
@@ -124,11 +124,7 @@ class MachinesView(QWidget):
         self.side_card.body.addWidget(self.task_state)
         self.side_card.body.addWidget(self.description)
         self.side_card.body.addStretch(1)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        layout.addLayout(left, 1)
-        layout.addWidget(self.side_card)
+        self.setLayout(row(left, self.side_card, stretch=0))
         self._restyle()
 
     def show_run(self, run: DistributedRun) -> None:

@@ -205,9 +205,9 @@ class VariantsView(QWidget):
             label("aligned", "caption"),
             self.alignment_kinds,
             self.state,
+            margins=(14, 0, 14, 0),
+            stretch=4,
         )
-        head.setContentsMargins(14, 0, 14, 0)
-        head.setStretch(4, 1)
         page = QVBoxLayout(self)
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(4)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QHBoxLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QLineEdit, QStackedWidget, QWidget
 
 from gpu.base.errors import InputError
 from gpu.declaration.pattern import Progress
@@ -127,11 +127,7 @@ class ProgramPage(Ground):
         self.stack = QStackedWidget()
         self.stack.addWidget(self.splitter)
         self.stack.addWidget(self._step_stack)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(8)
-        layout.addLayout(self._create_tab_row())
-        layout.addWidget(self.stack, 1)
+        self.setLayout(column(self._create_tab_row(), self.stack, margins=(8, 8, 8, 8), stretch=1))
 
     def _create_arguments_card(self) -> Card:
         self.arguments.setAccessibleName("Arguments")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QFrame, QLabel, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QFrame, QLabel, QSizePolicy, QStackedWidget, QWidget
 
 from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
@@ -39,6 +39,7 @@ from gui.widgets.basic import (
     Card,
     Ground,
     Segments,
+    column,
     create_tab_bar,
     format_count,
     format_figure,
@@ -76,11 +77,7 @@ class Caution(QFrame):
         set_role(self.outcome_label, "card-title")
         self.outcome_label.setWordWrap(True)
         self.outcome_label.setAccessibleName("What went wrong in this run")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 8, 14, 8)
-        layout.setSpacing(2)
-        layout.addWidget(self.outcome_label)
-        layout.addWidget(self.reason_label)
+        self.setLayout(column(self.outcome_label, self.reason_label, spacing=2, margins=(14, 8, 14, 8)))
         self.hide()
 
     def show_reason(self, reason: str) -> None:
@@ -165,11 +162,7 @@ class PatternPage(Ground):
         self.writer_search = WriterSearch(self.view, jobs, engine)
         self._create_cards()
         self._create_tabs()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(8)
-        layout.addLayout(row(self.tabs, self.corner))
-        layout.addWidget(self.stack, 1)
+        self.setLayout(column(row(self.tabs, self.corner), self.stack, margins=(8, 8, 8, 8), stretch=1))
         self._connect_parts()
         self.show_variant(settings.variant)
         self._show_params(settings.params)
@@ -301,8 +294,7 @@ class PatternPage(Ground):
         if self.view.side_panel is None or self.view.description is None:
             return self.examples
         corner = QWidget()
-        line = row(self.view.description, self.side_choice, spacing=16)
-        line.setStretch(0, 1)
+        line = row(self.view.description, self.side_choice, spacing=16, stretch=0)
         corner.setLayout(line)
         corner.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         return corner

@@ -20,7 +20,7 @@ from PyQt6.QtWidgets import QLineEdit, QListWidget, QTextEdit, QVBoxLayout, QWid
 from gui.model.sequences import Moment, clean_note
 from gui.painting.theme import code_font, look
 from gui.qt.timers import create_repeating_timer
-from gui.widgets.basic import Card, ElidedLabel, Ground, button, label, restyle, row, set_role
+from gui.widgets.basic import Card, ElidedLabel, Ground, button, column, label, restyle, row, set_role
 from gui.widgets.view_keys import ViewKeys
 from gui.window.sequences.player import SequencePlayer
 
@@ -111,8 +111,7 @@ class PresenterWindow(Ground):
         restart = button("Restart", "flat", tip="Count the elapsed time from now", name="Restart the elapsed time")
         restart.setObjectName("restart")
         restart.clicked.connect(self._restart_clock)
-        line = row(self.title, self.elapsed, restart, 12, self.clock)
-        line.setStretch(0, 1)
+        line = row(self.title, self.elapsed, restart, 12, self.clock, stretch=0)
         head = QVBoxLayout()
         head.addLayout(line)
         return head
@@ -163,11 +162,7 @@ class PresenterWindow(Ground):
         self.list.itemClicked.connect(lambda _: self._player.go_to(self.list.currentRow()))
         moments.body.addWidget(self.list)
         side = QWidget()
-        layout = QVBoxLayout(side)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(12)
-        layout.addWidget(following)
-        layout.addWidget(moments, 1)
+        side.setLayout(column(following, moments, spacing=12, stretch=1))
         return side
 
     def _make_foot(self) -> QVBoxLayout:
