@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import islice
@@ -160,7 +160,7 @@ def check_variant(workload: Workload, report_progress: ProgressCallback) -> tupl
         mistakes=mistakes,
         diagnostics=build_diagnostics(findings, text, KERNELS / case.file, extents=run.extents),
         ended=run.aborted,
-        input=others.wrong_input if others.findings else case.description,
+        input=(others.wrong_input or others.ordered_input) if others.findings else case.description,
         orders=others.orders,
         ordered_input=smaller_case.description,
         unreached=unreached.find_lines() if not findings else (),
@@ -227,6 +227,8 @@ class _OtherRuns:
     findings : list of Finding
     orders, differing : tuple of str
         The other schedules in which it ran, and those of them with a wrong result.
+    ordered_input : str
+        The input of the findings, if one of these schedules has them.
     """
 
     count: int = 0
@@ -236,6 +238,7 @@ class _OtherRuns:
     findings: list[Finding] = field(default_factory=list)
     orders: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
+    ordered_input: str = ""
 
     def compare_schedules(
         self, case: KernelCase, run: _CheckedRun, smaller_case: KernelCase, report_progress: ProgressCallback
@@ -245,6 +248,10 @@ class _OtherRuns:
         # A result that is wrong in the schedule of the checked run does not depend on the schedule.
         if ROUND_ROBIN not in wrong_schedules:
             self.orders, self.differing = SCHEDULES, wrong_schedules
+            if wrong_schedules and not run.findings:
+                # The checkers may find the cause in the order that shows it.
+                self.findings = _find_schedule_findings(wrong_schedules[0], smaller_case, report_progress)
+                self.ordered_input = smaller_case.description
         elif not run.findings:
             self.wrong_input = smaller_case.description or "a small part of the input"
         if not self.wrong_input and not run.findings and not run.correct:
@@ -589,6 +596,18 @@ def _find_wrong_schedules(
             if not correct:
                 wrong.append(schedule)
     return tuple(wrong)
+
+
+def _find_schedule_findings(schedule: str, case: KernelCase, report_progress: ProgressCallback) -> list[Finding]:
+    """Return the findings of a case that runs in a schedule; each names the schedule."""
+    from gpu.engines.checking_engine import CheckingEngine
+    from gpu.simulator.checkers.trials import select_schedule_findings
+
+    with closing(CheckingEngine()) as engine:
+        engine.max_seconds, engine.schedule = TIME_LIMIT_S, schedule
+        with suppress(LaunchError):
+            case.runs_correctly(engine, report_progress)
+        return select_schedule_findings(engine.findings, (), schedule)
 
 
 def limit_inputs(workload: Workload, params: Mapping[str, Any], size_limits: SizeLimits) -> Inputs:

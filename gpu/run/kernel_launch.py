@@ -20,6 +20,7 @@ from gpu.recording.recording import Recording
 from gpu.run.kernel_check import SCHEDULES, find_remedy
 from gpu.run.work_count import collect_run_counts
 from gpu.simulator.checkers.report import build_diagnostics
+from gpu.simulator.checkers.trials import select_schedule_findings
 
 Array = npt.NDArray[Any]
 
@@ -105,14 +106,18 @@ def _build_result(simulation: Simulation, launch: KernelLaunch) -> SimulationRes
 
 def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
     """Return the findings; for a small launch also the schedules with other results and a fix for a race."""
-    findings = simulation.findings
-    mistakes = collect_mistakes(findings, launch.file)
     small = math.prod(launch.grid) * math.prod(launch.block) <= _MAX_SCHEDULE_THREADS
     orders = SCHEDULES if small and not simulation.aborted else ()
 
+    others = {schedule: _simulate(launch, schedule=schedule) for schedule in orders}
+    findings = list(simulation.findings)
+    for schedule, other in others.items():
+        findings += select_schedule_findings(other.findings, findings, schedule)
+    mistakes = collect_mistakes(findings, launch.file)
+
     def result_differs_in(schedule: str) -> bool:
-        other = _simulate(launch, schedule=schedule)
-        return not all(are_results_equal(array, other.arrays[number]) for number, array in simulation.arrays.items())
+        arrays = others[schedule].arrays
+        return not all(are_results_equal(array, arrays[number]) for number, array in simulation.arrays.items())
 
     def is_fixed_by(text: str) -> bool:
         try:

@@ -198,3 +198,21 @@ def test_an_edited_condition_whose_branch_no_thread_takes_counts_as_executed() -
             Workload(pattern, pattern.variant(name), {}, {}, sources={"spmv.cu": edited}), ignore_progress
         )[1]
         assert decide_verdict(True, edited=True, check=check).kind == "verified", name
+
+
+def test_a_schedule_with_a_wrong_result_runs_with_checkers() -> None:
+    """In lockstep each warp draws its own number, so only other schedules write the sum twice."""
+    write = "    if (t == 0) partial[blockIdx.x] = s[0];\n}"
+    edit = """    __shared__ int ticket;
+    if (t == 0) ticket = 0;
+    __syncthreads();
+    int mine = atomicAdd(&ticket, 1);
+    if (t % 32 == 0 && mine / 32 != t / 32) partial[blockIdx.x] = IDENTITY;
+"""
+    before, found, after = kernel_text("reduction.cu", {}).partition("__global__ void reduce_shared(")
+    sources = {"reduction.cu": before + found + after.replace(write, edit + write, 1)}
+    pattern = find_pattern("reduction")
+    check = check_variant(Workload(pattern, pattern.variant("shared"), {}, {}, sources=sources), ignore_progress)[1]
+    assert check.differing
+    assert check.mistakes[0].kind == "race"
+    assert f"It occurs with --schedule {check.differing[0]}." in check.diagnostics[0].message

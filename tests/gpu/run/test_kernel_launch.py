@@ -262,3 +262,15 @@ def test_a_race_in_a_warp_is_mended_by_a_barrier_of_the_warp() -> None:
     launch = KernelLaunch("mine.cu", text, "turn", (1,), (64,), ("arange:64",))
     check = run_kernel(launch)[1].check
     assert check.remedy == Remedy("Insert __syncwarp(); before line 5", 5, "        __syncwarp();")
+
+
+def test_a_race_that_only_another_schedule_shows_is_found(folder):
+    """Without a fence no trial runs, and in lockstep the first warp finds its own ticket only."""
+    text = """__global__ void f(int *ticket, int *out) {
+        int mine = atomicAdd(ticket, 1);
+        if (threadIdx.x % 32 == 0 && mine / 32 != threadIdx.x / 32) out[0] += 1;
+    }"""
+    request = launch_request("f", "zeros:1", "zeros:1", text=text, block=(128,))
+    check = run_request(RunKernel(request), folder).simulation.check
+    assert decide_launch_verdict(check).words == "race in line 3"
+    assert "It occurs with --schedule shuffle:" in check.diagnostics[0].message
