@@ -134,7 +134,7 @@ class RecordingModels:
         return cells
 
     def has_cell(self, found: LocatedFinding) -> bool:
-        """Return whether the dataflow shows what a finding is about: its elements, or else what it writes."""
+        """Return whether the dataflow shows the element that a finding is about, or if it has none, what it writes."""
         if found.finding.kind == "race":
             return any(race.second.moment == found.moment for race in self.racing_cells.values())
         find_cell = self._find_written_cell if found.faulty is None else self._find_faulty_cell
