@@ -59,6 +59,11 @@ class TimeModeler(QObject):
         """The key of the GPU that times are modeled for: the selected, the local, or the default one."""
         return self._selected_gpu or self._local_gpu or DEFAULT_GPU
 
+    @property
+    def models_local_gpu(self) -> bool:
+        """Whether times are modeled for the GPU that the engine runs on."""
+        return bool(self._local_gpu) and self.gpu == self._local_gpu
+
     def select_gpu(self, gpu: str) -> None:
         """Select the GPU that times are modeled for."""
         self._change_gpu(gpu, self._local_gpu)

@@ -85,7 +85,9 @@ class ModeledCard(Card):
         legend.addWidget(self.uncertainty_label, 1)
         self.body.addLayout(legend)
         self.model: ModeledTime | None = None
+        self._measured_us: float | None = None
         self._limits: dict[str, float] = {}
+        self._notes: list[str] = []
         self._gpu = ""
 
     def show_gpu(self, key: str) -> None:
@@ -135,9 +137,8 @@ class ModeledCard(Card):
         if not model.all_executed:
             notes.append("Some launches take too long to execute here: later launches lack their results.")
         self.badge.show_text("modeled", "neutral" if model.validated else "warn", "\n".join(notes))
-        accuracy = "; ".join(filter(None, (model.accuracy, "" if model.source == "sass" else "without nvcc")))
-        self.uncertainty_label.show_text(accuracy, accuracy.partition(" for ")[0])
-        self.uncertainty_label.setToolTip(wrap_tip("\n".join(notes)))
+        self._notes = notes
+        self._show_accuracy()
         reason = model.reason[:1].upper() + model.reason[1:]
         self.reason.show_text(reason, reason.partition(":")[0])
         add_definition(self.reason, "limiting resource")
@@ -150,6 +151,26 @@ class ModeledCard(Card):
             )
         )
         self._show_legend(dict(model.limits))
+
+    def show_measured(self, time_us: float | None) -> None:
+        """Compare the modeled time with the time of the same run that was measured on the same GPU; None for none."""
+        self._measured_us = time_us
+        self._show_accuracy()
+
+    def _show_accuracy(self) -> None:
+        """Show how far the modeled time is from the measured one, if there is one, and how accurate others are."""
+        if self.model is None:
+            return
+        error, source = self.model.accuracy, "" if self.model.source == "sass" else "without nvcc"
+        accuracy = "; ".join(filter(None, (error, source)))
+        texts = [accuracy, accuracy.partition(" for ")[0]]
+        if self._measured_us:
+            percent = round(100 * (self.model.time_us / self._measured_us - 1))
+            difference = f"{abs(percent)}% {'above' if percent > 0 else 'below'}" if percent else "equal to"
+            measured = f"{difference} the measured {format_duration(self._measured_us)}"
+            texts = [f"{measured}; {accuracy}", measured]
+        self.uncertainty_label.show_text(*texts)
+        self.uncertainty_label.setToolTip(wrap_tip("\n".join([texts[0], *self._notes])))
 
     def _describe_occupancy(self, model: ModeledTime) -> str:
         """Return a sentence about the occupancy of the longest kernel."""

@@ -13,6 +13,7 @@ from gpu.messages.modeled_time import ModelPattern
 from gui.bodies_view.view import BodiesView
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
 from gui.model.request_queue import describe_progress
+from gui.model.run_counter import compute_run_key
 from gui.model.settings import SavedSettings
 from gui.model.time_modeler import ModelFollower
 from gui.model.workbench import Workbench
@@ -231,8 +232,22 @@ class Pages(QObject):
         def request_if_visible() -> ModelPattern | None:
             return bench.build_model_request() if card.isVisible() and bench.pattern_name == page.pattern.name else None
 
+        def show_measured() -> None:
+            run, request = bench.outcomes.get(page.pattern.name), request_if_visible()
+            is_same = (
+                run is not None
+                and run.request is not None
+                and request is not None
+                and bench.modeling.models_local_gpu
+                and not (run.report.simulated or run.distributed)
+                and compute_run_key(run.request) == compute_run_key(request)
+            )
+            card.show_measured(run.report.time_ms.kernel * 1e3 if run is not None and is_same else None)
+
         followed = ModelFollower(bench.modeling, request_if_visible, lambda: bench.jobs.busy, page)
         followed.changed.connect(card.show_model)
+        for changed in (followed.changed, bench.run_finished):
+            changed.connect(lambda _: show_measured())
         followed.bound_found.connect(card.show_bound)
         followed.changed.connect(page.show_machine_code)
         bench.modeling.gpu_changed.connect(card.show_gpu)

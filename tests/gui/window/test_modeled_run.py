@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QLabel
@@ -9,8 +11,9 @@ from PyQt6.QtWidgets import QLabel
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
 from gpu.messages.events import Failure, Ready
-from gpu.messages.modeled_time import ModelKernel, ModelPattern
+from gpu.messages.modeled_time import ModelKernel, ModelPattern, format_duration
 from gui.painting.theme import look
+from tests.gui import conftest
 from tests.gui.conftest import FakeHost, wait_until_idle
 
 
@@ -112,6 +115,23 @@ def test_the_gpu_that_is_here_is_the_default(qtbot, scan) -> None:
     scan.host.deliver(0, Ready(Device("cuda", "NVIDIA H100 80GB HBM3", "gpu", 1024, 49152, 132)))
     qtbot.waitUntil(lambda: scan.header.gpu.currentData() == "h100")
     assert scan.page.modeled_card.title.text() == "On an H100"
+
+
+def test_a_measured_time_of_the_same_gpu_is_compared(qtbot, scan, monkeypatch) -> None:
+    label = scan.page.modeled_card.uncertainty_label
+    monkeypatch.setattr(
+        conftest,
+        "DEVICE",
+        replace(conftest.DEVICE, name="NVIDIA H200", engine="cuda", executor="gpu", multiprocessors=1),
+    )
+    scan.host.deliver(0, Ready(conftest.DEVICE))
+    qtbot.waitUntil(lambda: "the measured" in label.toolTip())
+    modeled, measured = scan.page.modeled_card.model.time_us, scan.bench.outcomes["scan"].report.time_ms.kernel * 1e3
+    percent = round(100 * (modeled / measured - 1))
+    side = f"{abs(percent)}% {'above' if percent > 0 else 'below'}" if percent else "equal to"
+    assert label.toolTip().startswith(f"{side} the measured {format_duration(measured)}; within 25%")
+    scan.bench.modeling.select_gpu("t4")
+    qtbot.waitUntil(lambda: label.toolTip().startswith("never compared"))
 
 
 def test_the_gpu_of_the_last_time_comes_back(make_window, saved_settings) -> None:
