@@ -185,7 +185,7 @@ class LimitsTable(QTableWidget):
             names = self._find_name_width(font, view.width(), sum(widths.values()))
             metrics = QFontMetrics(font)
             lines = max((self._text_height(each, names, metrics) for each in self._titles), default=0)
-            if lines <= _MAX_NAME_LINES * metrics.lineSpacing() + _ROW_PADDING:
+            if lines - _ROW_PADDING < (_MAX_NAME_LINES + 0.5) * metrics.lineSpacing():
                 break
         self._name_font = font
         for line in range(self.rowCount()):

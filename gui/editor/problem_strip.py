@@ -131,13 +131,16 @@ class ProblemStrip(QFrame):
 
 
 def _list_shorter_texts(text: str, *, has_remedy: bool) -> tuple[str, ...]:
-    """Return a text, then without a race's values, then also without the memory space: its end is the advice.
+    """Return a text, then without a race's values, then also without the memory space, then its first sentence.
 
-    Where an edit is offered that follows the advice, the last text is without it.
+    The end of a text is advice, which may be left out where an edit is offered that follows it.
     """
     bare = re.sub(r": (?:wrote|read|atomic operand) [^:]*?(?=\. [A-Z])", "", text)
     without_space = re.sub(r" \((?:shared|global) memory\)", "", bare)
-    return text, bare, without_space, *([re.sub(r": add a .*", ".", without_space)] if has_remedy else [])
+    sentence = re.split(r"(?<=\.) (?=[A-Z])", without_space)[0]
+    if has_remedy:
+        return text, bare, without_space, re.sub(r": add a .*", ".", without_space), sentence
+    return text, bare, without_space, without_space if sentence == without_space else f"{sentence} …"
 
 
 def _join_words(words: Sequence[str], count: int) -> str:

@@ -174,6 +174,10 @@ def test_a_name_has_two_lines_where_all_limits_are_shown_in_a_small_window(qtbot
     small, large = (QFontMetrics(table.item(0, 0).font()).lineSpacing(), table.fontMetrics().lineSpacing())
     assert small < large, "the names are smaller rather than higher"
     assert max(table.rowHeight(line) for line in range(table.rowCount())) < 3 * small
+    table.resize(680, 420)
+    QApplication.processEvents()
+    assert QFontMetrics(table.item(0, 0).font()).lineSpacing() == large, "two lines are enough for larger names"
+    assert max(table.rowHeight(line) for line in range(table.rowCount())) < 3 * large
 
 
 def count_ink(heads, column):
