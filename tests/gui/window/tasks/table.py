@@ -16,6 +16,7 @@ from gpu.timing.gpus import find_gpu
 from gui.model.sequences import list_builtin_sequences
 from gui.model.time_modeler import list_gpus
 from tests.gui.window.tasks.actions import (
+    answer_dialog,
     begin_lecture,
     choose,
     click,
@@ -332,6 +333,21 @@ TASKS = {
         wait_for_moment,
         expect(lambda desk: (desk.page.pattern.name, desk.page.stepping), ("reduction", True)),
         picture("01-first-moment"),
+    ),
+    "01-first-lesson": (
+        lambda desk: desk.window.show_start(),
+        click("Open lesson 1"),
+        lambda desk: desk.wait_until(lambda: desk.pane.isVisible() and desk.lessons.lesson is not None),
+        sees("Threads and indices", "1 of "),
+        picture("01-first-lesson"),
+    ),
+    "01-first-file": (
+        write("script.py", SCRIPT),
+        lambda desk: desk.window.show_start(),
+        answer_dialog("script.py"),
+        click("Open a file…"),
+        sees("Script", "import pycuda.autoinit"),
+        picture("01-first-file"),
     ),
     "02-image": (
         pattern("convolution"),
