@@ -40,11 +40,13 @@ ARGUMENTS = {
 _FIXED_SIZES = (
     *("BlackScholes", "BlackScholes_nvrtc", "HSOpticalFlow", "UnifiedMemoryPerf", "bf16TensorCoreGemm"),
     *("cudaTensorCoreGemm", "dmmaTensorCoreGemm", "immaTensorCoreGemm", "tf32TensorCoreGemm"),
-    *("interval", "simpleAWBarrier"),
 )
 """Samples with sizes or repetitions for GPUs that they have no option for."""
 NOTES = {
     **dict.fromkeys(_FIXED_SIZES, "Its size is for GPUs, and it has no option for another."),
+    "interval": "Each of its 100 launches takes about 4 s: its recursion rules out machine code. With one launch it finds"
+    " the intervals that its host code finds.",
+    "newdelete": "The simulator does not support virtual functions.",
     "cdpQuadtree": "Its functor draws the points by their thread's number; on the host, where Thrust's algorithms run"
     " here, it draws the same point each time.",
 }

@@ -71,8 +71,8 @@ def test_a_sample_is_judged_by_its_code_and_output(code, output, errors, outcome
 
 @pytest.mark.parametrize(("reason", "text"), [("over 60 s", "over 60 s. Its"), ("error: x...", "error: x... Its")])
 def test_a_remark_follows_the_reason_as_a_sentence(reason, text):
-    result = SampleResult("interval", "fails", None, 60.0, reason)
-    assert f"| `interval` | fails: {text} size is for GPUs" in cuda_samples.format_section([result], 1, "today", 60)
+    result = SampleResult("BlackScholes", "fails", None, 60.0, reason)
+    assert f"| `BlackScholes` | fails: {text} size is for GPUs" in cuda_samples.format_section([result], 1, "today", 60)
 
 
 def test_the_section_replaces_only_itself(tmp_path, monkeypatch, capsys):

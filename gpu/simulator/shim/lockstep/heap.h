@@ -32,3 +32,4 @@ LOCKSTEP_API inline cudaError_t cudaFree(void *pointer) {
 }
 
 LOCKSTEP_API inline void *operator new(size_t, void *place) noexcept { return place; }
+LOCKSTEP_API inline void *operator new[](size_t, void *place) noexcept { return place; }

@@ -134,6 +134,7 @@ PROGRAMS = {
         out[4] = (int)(braces->y * 2) + bare->x;
         alignas(8) unsigned char place[4 * sizeof(A)];
         A *at = new (place + 4) A(i + 2); new (out + 5) int(3); out[5] += at->x;
+        int *row = new (out + 7) int[2]; row[0] = i; row[1] = 2 * i;
         List *list = nullptr;
         for (int k = 0; k < 4; k++) list = new List{k * i, list};
         for (List *each = list; each; each = each->next) out[6] = out[6] * 3 + each->value;
