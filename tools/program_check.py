@@ -521,7 +521,8 @@ def _check_cuda_samples(folder: Path, kept: Path | None, limit_s: float, deadlin
     saved = SavedResults(kept, "cuda_samples")
     for sample in samples:
         if sample.name not in saved.results and time.monotonic() < deadline:
-            result = cuda_samples.run_sample(sample, limit_s)
+            day = datetime.date.today().isoformat()
+            result = dataclasses.replace(cuda_samples.run_sample(sample, limit_s), day=day)
             print(f"{sample.name}: {result.outcome} {result.reason}".rstrip(), flush=True)
             saved.add(sample.name, dataclasses.astuple(result))
     results = [

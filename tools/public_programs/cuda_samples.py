@@ -44,8 +44,8 @@ _FIXED_SIZES = (
 """Samples with sizes or repetitions for GPUs that they have no option for."""
 NOTES = {
     **dict.fromkeys(_FIXED_SIZES, "Its size is for GPUs, and it has no option for another."),
-    "interval": "Each of its 100 launches takes about 4 s: its recursion rules out machine code. With one launch it finds"
-    " the intervals that its host code finds.",
+    "interval": "Each of its 100 launches takes about 4 s: its recursion rules out machine code. With one launch it"
+    " finds the intervals that its host code finds.",
     "newdelete": "The simulator does not support virtual functions.",
     "cdpQuadtree": "Its functor draws the points by their thread's number; on the host, where Thrust's algorithms run"
     " here, it draws the same point each time.",
@@ -99,6 +99,8 @@ class SampleResult:
         Processor time, with compilation; None if it was not measured.
     reason : str
         What failed, or what a skipped sample needs.
+    day : str
+        The date of the run, "" for that of the page.
     """
 
     name: str
@@ -106,6 +108,7 @@ class SampleResult:
     findings: int | None = None
     seconds: float | None = 0.0
     reason: str = ""
+    day: str = ""
 
 
 def list_samples(folder: Path) -> list[Path]:
@@ -249,10 +252,12 @@ def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_
     yield ""
     smaller = ", ".join(f"`{name}` ({' '.join(words)})" for name, words in ARGUMENTS.items())
     is_timed = all(result.seconds is not None for result in ran)
+    days = sorted({result.day or day for result in ran} or {day})
+    dates = f"Date of this run: {day}." if len(days) == 1 else f"Dates of the runs: {days[0]} to {days[-1]}."
     untimed = "" if is_timed else " Samples with a dash for the seconds were run with `--fast` only, for at most 12 s."
     yield from wrap_text(
         f"`python -m tools.program_check --cuda-samples FOLDER --limit {limit_s:g}` runs the [samples]({ADDRESS}) in a"
-        f" folder, and writes this section. Date of this run: {day}. Of {count} samples, {len(ran)} were run: {passed}"
+        f" folder, and writes this section. {dates} Of {count} samples, {len(ran)} were run: {passed}"
         f" pass their own check, {ended} end with exit code 0, which is their verdict, and print none, {waived} waive"
         f" the device since it is only one or lacks a feature, and {len(ran) - passed - ended - waived} fail:"
         f" {share:.0f}% of those that do not waive pass."

@@ -75,6 +75,18 @@ def test_a_remark_follows_the_reason_as_a_sentence(reason, text):
     assert f"| `BlackScholes` | fails: {text} size is for GPUs" in cuda_samples.format_section([result], 1, "today", 60)
 
 
+@pytest.mark.parametrize(
+    ("day", "text"),
+    [
+        ("2026-01-02", "Date of this run: 2026-01-02."),
+        ("2026-01-03", "Dates of the runs: 2026-01-02 to 2026-01-03."),
+    ],
+)
+def test_the_section_says_when_its_samples_ran(day, text):
+    results = [SampleResult("a", "ends", day="2026-01-02"), SampleResult("b", "ends")]
+    assert text in " ".join(cuda_samples.format_section(results, 2, day, 60).split())
+
+
 def test_the_section_replaces_only_itself(tmp_path, monkeypatch, capsys):
     page = tmp_path / "programs.md"
     page.write_text("# Title\n\ntext\n\n## Kernels\n\nrows\n")
