@@ -437,6 +437,10 @@ def test_a_grid_with_mbarriers_that_is_too_large_for_warps_runs_in_lockstep(monk
     arrays = [GIVEN[:256], np.zeros(256, np.float32), np.zeros(256, np.float32)]
     *_, out = launch(build(GRID, {"WAIT": "all.wait(all.arrive());"}), "mirror", *arrays, grid=4, block=64)
     np.testing.assert_array_equal(out, GIVEN[255::-1])
+    for wait, races in (("all.wait(all.arrive());", 0), ("all.arrive();", 1)):
+        checker = RaceChecker()
+        launch_watched(checker, build(GRID, {"WAIT": wait}), *arrays, kernel="mirror", grid=4, block=64)
+        assert len(checker.findings) == races
     waits_first = "if (t < 32) all.arrive_and_wait(); else { auto token = all.arrive(); }"
     with pytest.raises(LaunchError, match=r"a grid of 256 threads.*with mbarriers.*no more than 128 at once"):
         launch(build(GRID, {"WAIT": waits_first}), "mirror", *arrays, grid=4, block=64)
