@@ -178,7 +178,8 @@ class _ProgramGrader:
         for n in dict.fromkeys((small, sizes[-1])):
             yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), COMPARED)
         for n in self._task.select_hidden_sizes(hidden):
-            yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden))
+            for streams in STREAM_ORDERS[: 2 if self._program.streams else 1]:
+                yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), streams)
 
     def _format_input(self, before: Mapping[str, Array], case: GradingCase) -> str:
         """Return the text of standard input: the arguments in order, one per line."""

@@ -125,7 +125,8 @@ def find_range(
             return float(max(most - _CLOSE, most // 2)), float(most)
         return float(max(-most if spare else -most - 1, limits.min)), float(most)
     low = evaluate_number(array.low, names) if array.low else 1.0 if for_display else -50.0
-    high = evaluate_number(array.high, names) if array.high else 9.0 if for_display else 50.0
+    # The highest is odd and the lowest is even: arrays of only odd and only even numbers occur.
+    high = evaluate_number(array.high, names) if array.high else 9.0 if for_display else 51.0
     if dtype.kind == "u":
         low = max(low, 0.0)
     _check_range(name, low, high, dtype)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpu.lessons.grading import grade_submission, record_failure
 from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons, read_kernel_file, read_lesson
 from gpu.lessons.task_texts import initial_text, reference_solution
 from gpu.lessons.validation import find_warnings
-from gpu.messages.judgments import Judgment
+from gpu.messages.judgments import GradingCase, Judgment
 from tests.gpu.lessons.lesson_folder import HEAD, KERNEL, TASK, write_lesson
 
 STORAGE = [
@@ -309,6 +310,13 @@ def test_volatile_data_needs_an_order_even_without_a_fence() -> None:
     judgment = grade_submission(lesson, task, text)
     assert not judgment.accepted
     assert "race" in judgment.verdict.words
+
+
+def test_arrays_of_only_odd_and_of_only_even_numbers_occur() -> None:
+    stage = read_lesson(LIBRARY / "12-compaction").stage("pack")
+    types = dict.fromkeys(stage.arrays, np.dtype("i4"))
+    inputs = [stage.generate_inputs(GradingCase(32, kind), types)["x"] for kind in ("lowest", "highest")]
+    assert {tuple(values % 2) for values in inputs} == {(0,) * 32, (1,) * 32}
 
 
 def test_a_large_input_is_not_recorded() -> None:

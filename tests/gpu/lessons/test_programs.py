@@ -91,6 +91,7 @@ WRONG: list[tuple[str, str | Edits, str]] = [
         "uninitialized",
     ),
     (PIPELINE, (("streams[number % 2]", "streams[0]"),), "without the streams"),
+    (EVENT, (("cudaStreamWaitEvent(copy", "if (n < 5000) cudaStreamWaitEvent(copy"),), "order of the"),
     # With three chunks or more it waits for both streams.
     (
         PIPELINE,
