@@ -106,7 +106,7 @@ class LaunchRecorder:
     def _estimate(
         self, module: SimulatedModule, kernel: str, shape: GridShape, values: Sequence[Any]
     ) -> dict[str, Any]:
-        begin = time.monotonic()
+        begin = time.process_time()
         try:
             estimate = self._modeler.estimate_launch(module, kernel, shape, values)
         except (LockstepError, ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -116,7 +116,7 @@ class LaunchRecorder:
             "time_us": estimate.time_us, "dram_bytes": estimate.dram_bytes, "limit": estimate.limiting_resource,
             "float32_operations": estimate.float32_operations, "float64_operations": estimate.float64_operations,
             "lane_instructions": WARP * estimate.instructions, "breakdown": dict(estimate.breakdown),
-            "seconds": round(time.monotonic() - begin, 2),
+            "seconds": round(time.process_time() - begin, 2),
         }  # fmt: skip
 
 

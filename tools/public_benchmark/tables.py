@@ -129,7 +129,7 @@ def _format_cost(launches: Sequence[ComparedLaunch]) -> list[str]:
     lines = ["Bias is the geometric mean of modeled over measured times."]
     if seconds:
         lines.append(
-            f"Modeling a launch takes {statistics.median(seconds):.1f} s at the median and "
+            f"Modeling a launch takes {statistics.median(seconds):.1f} s of computing time at the median and "
             f"{max(seconds):.1f} s at most."
         )
     return lines

@@ -170,7 +170,7 @@ def test_the_page_has_both_halves_each_miss_with_its_mechanism_and_each_refusal(
     assert "| not looked at | 1 | 2 | 2 | 25% | 25% | 0.71 | 50% | 100% | 1.000 |" in page
     assert f"- {tuned[0]} k: The assembler moves the loop.\n" in page
     assert "Mechanisms of 2 kernels: 1 from their code, 0 by a rule from the measured figures, 1 unknown.\n" in page
-    assert "takes 3.0 s at the median and 9.0 s at most" in page
+    assert "takes 3.0 s of computing time at the median and 9.0 s at most" in page
     assert "| not looked at | 100% of 2 |  | 50% of 2 | 100% of 2 |" in page
     assert f"| {tuned[0]} | k (1, 1, 1) (32, 1, 1) | looked at | 10.0 | 40.0 | 4.00 | memory |" in page
     assert f"| {other[0]} | k (1, 1, 1) (32, 1, 1) | not looked at | 10.0 | 5.0 | 0.50 | memory |" in page
