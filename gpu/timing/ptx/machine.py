@@ -1082,13 +1082,18 @@ def _is_waiting(run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> bool
     if state.snapshot is not None:
         change_count, earlier = state.snapshot
         if change_count == run.change_count and all(
-            name in earlier and np.array_equal(select_lanes(value, state.mask), select_lanes(earlier[name], state.mask))
+            name in earlier and _are_equal(select_lanes(value, state.mask), select_lanes(earlier[name], state.mask))
             for name, value in registers.items()
         ):
             return True
     if not state.iterations & (state.iterations - 1):  # finds cycles of any length, by Brent's algorithm
         state.snapshot = run.change_count, registers
     return False
+
+
+def _are_equal(first: Value, second: Value) -> bool:
+    """Return whether values are equal; NaN equals itself, as in registers that nothing has written."""
+    return np.array_equal(first, second, equal_nan=True)
 
 
 def _record_box(state: SampledBlocks, mask: SampleLanes, index: int, address: Value, numbers: Sequence[Value]) -> None:

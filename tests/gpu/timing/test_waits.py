@@ -241,3 +241,17 @@ def test_asynchronous_copies_to_shared_memory_are_no_such_loops() -> None:
         for copies in (1, 8)
     )
     assert eight < one + 8 * H200.shared_atomic_cycles
+
+
+def test_a_loop_that_waits_for_another_block_ends_though_it_holds_nan() -> None:
+    """Its memory and registers are those of an earlier iteration, in which NaN equals itself."""
+    cycles = count_cycles("""
+    $L1:
+        mov.f32 %f1, 0f7FC00000;
+        ld.volatile.global.u32 %r2, [%rd3];
+        st.global.u32 [%rd3+4096], %r2;
+        setp.eq.u32 %p1, %r2, 0;
+        @%p1 bra $L1;
+        ret;
+    """)
+    assert cycles < 20 * LATENCY
