@@ -36,7 +36,6 @@ GRAPHS = ("DAG_100n_200e.egr", "DAG_5n_5e.egr")
 """Input graphs of Indigo: the smallest on which every racy program races, and the smallest of all."""
 _INDIGO_LAUNCH = ("128", "256")
 """Threads per block, and blocks, as in HiRace's evaluation."""
-_RACY_NAME = re.compile(r"_(atomic|guard|sync|race)Bug")
 _BUG_NAME = re.compile(r"_([a-z]+)Bug")
 _PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
     f"Indigo {GRAPHS[0]}": (

@@ -131,8 +131,6 @@ class ModeledTime:
         Operations on data, and minimum traffic; 0 if unknown.
     work : float
         Work that the pattern's throughput counts, in its unit; 0 without a pattern.
-    operations_counted : bool
-        Whether operations were counted on a small input, instead of declared by the pattern.
     lines : mapping of str to mapping of int to LineCode
         Machine instructions by file and line; empty without an assembler.
     """
@@ -155,7 +153,6 @@ class ModeledTime:
     operations: float = 0.0
     least_bytes: float = 0.0
     work: float = 0.0
-    operations_counted: bool = False
     lines: Mapping[str, Mapping[int, LineCode]] = field(default_factory=dict)
 
     @property

@@ -46,12 +46,12 @@ def execute_model_pattern(request: ModelPattern, report_progress: ProgressCallba
     run = model_pattern(
         variant, inputs, params, request.gpu, request.sources, pattern=pattern.name, gpu_scaling=request.gpu_scaling
     )
-    operations, counted = float(cost.flops), False
+    operations = float(cost.flops)
     if request.count_operations and not operations:
-        operations, counted = _estimate_operations(pattern, variant, inputs, request), True
+        operations = _estimate_operations(pattern, variant, inputs, request)
     work = pattern.work(inputs, params)
     return replace(
-        summarize_run(run, operations, counted=counted),
+        summarize_run(run, operations),
         least_bytes=float(cost.bytes_read + cost.bytes_written),
         work=work.amount / {"M": 1e6, "G": 1e9}[work.prefix],
     )
@@ -63,7 +63,7 @@ def execute_model_kernel(request: ModelKernel, report_progress: ProgressCallback
     report_progress(Progress(None, describe_least_time(gpu, blocks=launch.shape.blocks)))
     run = model_launch(launch, gpu)
     operations = float(count_kernel(request.launch)[1].counts.operations) if request.count_operations else 0.0
-    return summarize_run(run, operations, counted=True)
+    return summarize_run(run, operations)
 
 
 _cached_inputs: dict[Hashable, Inputs] = {}
@@ -90,7 +90,7 @@ def _estimate_operations(pattern: Pattern, variant: Variant, inputs: Inputs, req
     return counts.per_element(counts.operations) * elements
 
 
-def summarize_run(run: ModeledRun, operations: float, *, counted: bool) -> ModeledTime:
+def summarize_run(run: ModeledRun, operations: float) -> ModeledTime:
     """Return a run's figures as plain data.
 
     Parameters
@@ -98,8 +98,6 @@ def summarize_run(run: ModeledRun, operations: float, *, counted: bool) -> Model
     run : ModeledRun
     operations : float
         Operations on data.
-    counted : bool
-        Whether `operations` was counted instead of declared.
     """
     estimates = [launch.estimate for launch in run.launches if launch.estimate is not None]
     limits = dict.fromkeys(LIMITS, 0.0)
@@ -144,7 +142,6 @@ def summarize_run(run: ModeledRun, operations: float, *, counted: bool) -> Model
         error=run.error,
         all_executed=run.all_ran,
         operations=operations,
-        operations_counted=counted,
         lines=collect_line_codes(run.machine_kernels),
     )
 
