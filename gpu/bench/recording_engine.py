@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy.typing as npt
@@ -116,21 +116,27 @@ class RecordingEngine:
         """
         measured: list[float] = []
         for repetition in range(warm_up + repetitions):
-            if restore_inputs:
-                self._replacements = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
-            self._inner.take_times()
-            with self._time_actions():
-                for action in self._actions:
-                    action()
-            elapsed = self._inner.take_times().kernel
-            for buffer in self._replacements.values():
-                self._inner.free(buffer)
-            self._replacements = {}
+            with self._restore_inputs(restore_inputs):
+                with self._time_actions():
+                    for action in self._actions:
+                        action()
+                elapsed = self._inner.take_times().kernel
             if repetition >= warm_up:
                 measured.append(elapsed)
             if len(measured) >= MIN_REPETITIONS and sum(measured) > _LONG_RUN_MS:
                 break
         return tuple(measured)
+
+    @contextmanager
+    def _restore_inputs(self, restore: bool) -> Iterator[None]:
+        """Start the times of a repetition, with the inputs uploaded again if it overwrites them."""
+        if restore:
+            self._replacements = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
+        self._inner.take_times()
+        yield
+        for buffer in self._replacements.values():
+            self._inner.free(buffer)
+        self._replacements = {}
 
     def _time_actions(self) -> AbstractContextManager[None]:
         if self._actions and not self._calls_library and isinstance(self._inner, SequencingEngine):
@@ -147,18 +153,13 @@ class RecordingEngine:
         measured: list[list[float]] = [[] for _ in self._actions]
         total = 0.0
         for repetition in range(warm_up + repetitions):
-            if restore_inputs:
-                self._replacements = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
-            self._inner.take_times()
-            for action, durations in zip(self._actions, measured, strict=True):
-                action()
-                elapsed = self._inner.take_times().kernel
-                total += elapsed
-                if repetition >= warm_up:
-                    durations.append(elapsed)
-            for buffer in self._replacements.values():
-                self._inner.free(buffer)
-            self._replacements = {}
+            with self._restore_inputs(restore_inputs):
+                for action, durations in zip(self._actions, measured, strict=True):
+                    action()
+                    elapsed = self._inner.take_times().kernel
+                    total += elapsed
+                    if repetition >= warm_up:
+                        durations.append(elapsed)
             if total > _LONG_RUN_MS and measured and measured[0]:
                 break
         return [tuple(durations) for durations in measured]

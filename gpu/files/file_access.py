@@ -99,23 +99,13 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     InputError
         If the file cannot be written.
     """
-    with convert_os_errors(format_path(path), "write"):
-        target, before = _resolve_target(Path(path))
-        unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
-        try:
-            unnamed = _open_unnamed(target.parent)
-            with unnamed or open(unfinished, "xb") as file:
-                yield file
-                if unnamed is not None:
-                    file.flush()
-                    _link_to_path(file, unfinished)
-            if before is not None and stat.S_ISREG(before):
-                unfinished.chmod(stat.S_IMODE(before))
-            unfinished.replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                unfinished.unlink(missing_ok=True)
-            raise
+    with _replace(path) as unfinished:
+        unnamed = _open_unnamed(unfinished.parent)
+        with unnamed or open(unfinished, "xb") as file:
+            yield file
+            if unnamed is not None:
+                file.flush()
+                _link_to_path(file, unfinished)
 
 
 def write_file(path: str | os.PathLike[str], data: bytes | str) -> None:
@@ -136,13 +126,20 @@ def replace_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     InputError
         If it cannot be written.
     """
+    with _replace(path) as unfinished:
+        yield unfinished
+        if unfinished.is_file():
+            _sync(unfinished)
+
+
+@contextlib.contextmanager
+def _replace(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Provide a name in the folder of `path`; its file or folder replaces `path`, or is deleted if the block fails."""
     with convert_os_errors(format_path(path), "write"):
         target, before = _resolve_target(Path(path))
         unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
         try:
             yield unfinished
-            if unfinished.is_file():
-                _sync(unfinished)
             if before is not None and stat.S_ISREG(before) and unfinished.is_file():
                 unfinished.chmod(stat.S_IMODE(before))
             unfinished.replace(target)

@@ -104,8 +104,17 @@ def _count_blocks(
     return max(1, min(-(-n // per_block), limit))
 
 
-def _multi_pass_program(kernel_name: str, elements_a_thread: int) -> HostProgram:
-    """Return a host program that launches a kernel with one partial result per block until one is left."""
+def _multi_pass_program(kernel_name: str, elements_a_thread: int = 0, *, shared_elements: int = 0) -> HostProgram:
+    """Return a host program that launches a kernel with one partial result per block until one is left.
+
+    Parameters
+    ----------
+    kernel_name : str
+    elements_a_thread : int
+        Elements that a thread adds; 0 for any number, so that the second launch, of one block, is the last.
+    shared_elements : int
+        Elements of dynamic shared memory per thread.
+    """
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         block = int(params["block"])
@@ -113,12 +122,15 @@ def _multi_pass_program(kernel_name: str, elements_a_thread: int) -> HostProgram
         data = engine.upload(cast_values(inputs, params))
         n = data.shape[0]
         yield Progress(0.1, "uploaded")
+        blocks = _count_blocks(engine, params, n, block)
         while True:
-            blocks = max(1, -(-n // (block * elements_a_thread)))
+            if elements_a_thread:
+                blocks = max(1, -(-n // (block * elements_a_thread)))
             partial = engine.allocate((blocks,), params["dtype"])
-            engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), data, partial, np.int32(n))
+            shared_bytes = 4 * block * shared_elements
+            engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), data, partial, np.int32(n), shared_bytes=shared_bytes)
             engine.free(data)
-            data, n = partial, blocks
+            data, n, blocks = partial, blocks, 1
             if n == 1:
                 break
             yield _partials_progress(engine, data)
@@ -142,40 +154,6 @@ def _reduce_on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Gen
     engine.free(data)
     yield Progress(0.9, "reduced")
     return {"result": _download_and_free(engine, total)}
-
-
-def _two_launch_program(kernel_name: str, *, shared_elements: int = 0) -> HostProgram:
-    """Return a host program that launches a kernel on a grid, and again on one block for the partial results.
-
-    `shared_elements` is the number of elements of dynamic shared memory per thread.
-    """
-
-    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        block = int(params["block"])
-        kernel = _build(engine, params, block).kernel(kernel_name)
-        data = engine.upload(cast_values(inputs, params))
-        n = data.shape[0]
-        yield Progress(0.1, "uploaded")
-        for blocks in (_count_blocks(engine, params, n, block), 1):
-            partial = engine.allocate((blocks,), params["dtype"])
-            engine.launch(
-                kernel,
-                (blocks, 1, 1),
-                (block, 1, 1),
-                data,
-                partial,
-                np.int32(n),
-                shared_bytes=4 * block * shared_elements,
-            )
-            engine.free(data)
-            data, n = partial, blocks
-            if n == 1:
-                break
-            yield _partials_progress(engine, data)
-        yield Progress(0.9, "reduced")
-        return {"result": _download_and_free(engine, data)}
-
-    return run
 
 
 def _atomic_program(kernel_name: str) -> HostProgram:
@@ -463,7 +441,7 @@ PATTERN = Pattern(
         Variant(
             "grid-stride",
             "Grid stride, two launches",
-            run=_two_launch_program("reduce_grid_stride", shared_elements=1),
+            run=_multi_pass_program("reduce_grid_stride", shared_elements=1),
             idea="Grid stride: a grid of any size; each thread adds many elements before the tree begins.",
             limit="A barrier in every step of the tree, even when only one warp works.",
             kernels=("reduce_grid_stride",),
@@ -472,7 +450,7 @@ PATTERN = Pattern(
         Variant(
             "last-warp",
             "Last warp unrolled",
-            run=_two_launch_program("reduce_last_warp", shared_elements=1),
+            run=_multi_pass_program("reduce_last_warp", shared_elements=1),
             idea="The last 32 threads are one warp, which __syncwarp synchronizes without a block barrier.",
             limit="Loop overhead: a counter and a comparison in each of the other steps.",
             kernels=("reduce_last_warp",),
@@ -481,7 +459,7 @@ PATTERN = Pattern(
         Variant(
             "unrolled",
             "Fully unrolled",
-            run=_two_launch_program("reduce_unrolled"),
+            run=_multi_pass_program("reduce_unrolled"),
             idea="The block size is a compile-time constant, so that the compiler unrolls the whole tree.",
             limit="The lanes of a warp communicate through shared memory.",
             kernels=("reduce_unrolled",),
@@ -490,7 +468,7 @@ PATTERN = Pattern(
         Variant(
             "shuffle",
             "Warp shuffle",
-            run=_two_launch_program("reduce_shuffle"),
+            run=_multi_pass_program("reduce_shuffle"),
             idea="Warp shuffles read other lanes' registers; shared memory has one value per warp.",
             limit="A second launch for the partial results.",
             kernels=("reduce_shuffle",),
@@ -532,7 +510,7 @@ PATTERN = Pattern(
         Variant(
             "volatile",
             "Last warp, only volatile",
-            run=_two_launch_program("reduce_volatile", shared_elements=2),
+            run=_multi_pass_program("reduce_volatile", shared_elements=2),
             idea="As in old programs: no __syncwarp, assuming that the lanes of a warp run in lockstep.",
             limit="Since Volta that is not guaranteed.",
             kernels=("reduce_volatile",),

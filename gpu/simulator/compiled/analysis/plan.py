@@ -173,6 +173,18 @@ def variables_by_item(items: Plan) -> Iterator[set[VariableKey]]:
                 yield from variables_by_item(body)
 
 
+def _inner_items(item: Item) -> Plan:
+    """Return the items that an item contains, in order."""
+    match item:
+        case PlannedIf(_, _, _, then, orelse):
+            return [*then, *(orelse or [])]
+        case PlannedLoop(_, before, _, _, body, step):
+            return [*before, *body, *step]
+        case PlannedCall(_, body):
+            return body
+    return []
+
+
 def find_bindings(items: Plan) -> Iterator[tuple[PlannedFrame, Bind]]:
     """Yield the initializations of parameters of inlined functions, each with the caller's frame."""
     for item in items:
@@ -181,14 +193,8 @@ def find_bindings(items: Plan) -> Iterator[tuple[PlannedFrame, Bind]]:
                 yield from ((frame, statement) for frame, statement in statements if isinstance(statement, Bind))
             case UniformAssignment(frame, Bind() as bind):
                 yield frame, bind
-            case PlannedIf(_, _, _, then, orelse):
-                yield from find_bindings(then)
-                yield from find_bindings(orelse or [])
-            case PlannedLoop(_, before, _, _, body, step):
-                for inner in (before, body, step):
-                    yield from find_bindings(inner)
-            case PlannedCall(_, body):
-                yield from find_bindings(body)
+            case _:
+                yield from find_bindings(_inner_items(item))
 
 
 def used_variables(frame: PlannedFrame, node: object) -> Iterator[VariableKey]:
@@ -210,14 +216,8 @@ def all_statements(items: Plan) -> Iterator[object]:
         match item:
             case Region(statements):
                 yield from (statement for _, statement in statements)
-            case PlannedIf(_, _, _, then, orelse):
-                yield from all_statements(then)
-                yield from all_statements(orelse or [])
-            case PlannedLoop(_, before, _, _, body, step):
-                for part in (before, body, step):
-                    yield from all_statements(part)
-            case PlannedCall(_, body):
-                yield from all_statements(body)
+            case _:
+                yield from all_statements(_inner_items(item))
 
 
 def may_leave(item: Item) -> bool:
@@ -227,8 +227,8 @@ def may_leave(item: Item) -> bool:
             return any(
                 not isinstance(each, Bind) and not jump_kinds(each).isdisjoint(_JUMP_KINDS) for _, each in statements
             )
-        case PlannedIf(_, _, _, then, orelse):
-            return any(map(may_leave, (*then, *(orelse or []))))
+        case PlannedIf():
+            return any(map(may_leave, _inner_items(item)))
         case PlannedLoop():
             return any(
                 "return" in jump_kinds(statement)

@@ -118,15 +118,20 @@ def _uses(slot: int, node: Any) -> bool:
     return any(isinstance(each, ir.Local) and each.slot == slot for each in walk(node))
 
 
-def _find_rows(function: ir.Function, declared: ir.DeclareMemory) -> RowShape | None:
-    widths: set[int] = set()
+def _visit_all(function: ir.Function, declared: ir.DeclareMemory, visit: AccessCallback) -> bool:
+    """Visit the initial values of a memory and all accesses to it; return whether no other address is used."""
     try:
         for offset, value in declared.values:
-            _record_widths(widths, PointerTarget(declared.slot, offset), value.type)
-        _visit_accesses(
-            function.body, {declared.slot: 0}, lambda reached, type: _record_widths(widths, reached, type), 0
-        )
+            visit(PointerTarget(declared.slot, offset), value.type)
+        _visit_accesses(function.body, {declared.slot: 0}, visit, 0)
     except _AddressEscapes:
+        return False
+    return True
+
+
+def _find_rows(function: ir.Function, declared: ir.DeclareMemory) -> RowShape | None:
+    widths: set[int] = set()
+    if not _visit_all(function, declared, lambda target, type: _record_widths(widths, target, type)):
         return None
     (width,) = widths or {1}
     count = declared.size // width
@@ -146,15 +151,8 @@ def _record_widths(widths: set[int], target: PointerTarget, type: Type) -> None:
 
 def _find_members(function: ir.Function, declared: ir.DeclareMemory) -> dict[int, int] | None:
     members: dict[int, int] = {}
-    try:
-        for offset, value in declared.values:
-            _record_member(members, PointerTarget(declared.slot, offset), value.type)
-        _visit_accesses(
-            function.body, {declared.slot: 0}, lambda reached, type: _record_member(members, reached, type), 0
-        )
-    except _AddressEscapes:
-        return None
-    return members
+    has_all = _visit_all(function, declared, lambda target, type: _record_member(members, target, type))
+    return members if has_all else None
 
 
 def find_target(pointer: ir.Expression) -> PointerTarget | None:
