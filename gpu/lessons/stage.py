@@ -168,9 +168,9 @@ class Stage:
                 filled = np.broadcast_to(np.asarray(evaluate(array.fill, scope)).reshape(-1), (size,))
                 values[name] = filled.astype(types[name])
                 continue
-            low, high = find_range(name, array, types[name], scope, case.kind, for_display=for_display, spare=spare)
+            bounds = find_range(name, array, types[name], scope, case.kind, for_display=for_display, spare=spare)
             generator = np.random.default_rng([zlib.crc32(name.encode()), case.seed, size])
-            values[name] = generate_array(generator, size, low, high, case.kind, array, types[name], parameters)
+            values[name] = generate_array(generator, size, bounds, case.kind, array, types[name], parameters)
         for name, text in self.constants.items():
             values[name] = np.atleast_1d(np.asarray(evaluate(text, {**names, **values}))).astype(types[name])
         return values

@@ -136,26 +136,26 @@ def find_range(
 def generate_array(
     generator: np.random.Generator,
     size: int,
-    low: float,
-    high: float,
+    bounds: tuple[float, float],
     kind: str,
     array: StageArray,
     dtype: np.dtype[Any],
     parameters: Sequence[float] = (),
 ) -> Array:
-    """Generate an array's values; see `INPUT_KINDS`. Those of the kind "near" are close to the parameters.
+    """Generate an array's values, within the bounds; see `INPUT_KINDS`. Those "near" are close to the parameters.
 
     Raises
     ------
     InputError
         If a permutation or offsets do not fit in the array's type, or offsets descend.
     """
+    low, high = bounds
     if array.order == PERMUTATION:
         _check_order(array, 0.0, size - 1.0, dtype)
         return _generate_permutation(generator, size, kind).astype(dtype)
     if array.order == OFFSETS:
         _check_order(array, low, high * (size - 1), dtype)
-        lengths = generate_array(generator, max(size - 1, 0), low, high, kind, replace(array, order=""), np.dtype("i8"))
+        lengths = generate_array(generator, max(size - 1, 0), bounds, kind, replace(array, order=""), np.dtype("i8"))
         return np.concatenate([[0], np.cumsum(lengths)])[:size].astype(dtype)
     # Sums of integers are exact in float32 in any order.
     values = generator.integers(int(np.ceil(low)), int(high), size, endpoint=True).astype(np.float64)
