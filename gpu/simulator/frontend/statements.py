@@ -22,11 +22,10 @@ from gpu.simulator.frontend.expressions.expressions import Expressions
 from gpu.simulator.frontend.labels import LabelLowering
 from gpu.simulator.frontend.lowering.addresses import is_assignment, is_reference_function
 from gpu.simulator.frontend.lowering.classes import (
-    DESTRUCTOR_ADVICE,
-    find_destructor_class,
     find_initializer,
     is_constructed,
     is_implicit,
+    refuse_destructor,
 )
 from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_reference
 from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Type, Void, has_union
@@ -293,10 +292,7 @@ class Statements:
                 cursor, "a static variable in a function", advice="Make it a __device__ variable of the file."
             )
         initial = find_initializer(cursor)
-        if name := find_destructor_class(cursor.type):
-            raise build_unsupported_error(
-                cursor, f"an object of {name}, which has a nonempty destructor", advice=DESTRUCTOR_ADVICE
-            )
+        refuse_destructor(cursor, cursor.type)
         if is_reference(cursor.type):
             assert initial is not None
             address = self._expressions.address(initial)

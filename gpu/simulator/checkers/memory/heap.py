@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -142,10 +142,16 @@ class HeapChecker(Checker):
         distances = allocations.distances(np.maximum(numbers, 0), offsets)
         outside = (numbers >= 0) & (distances + access.size > allocations.sizes(np.maximum(numbers, 0)))
         after_free = (numbers > 0) & allocations.is_freed[np.maximum(numbers, 0)] & ~outside
-        if after_free.any():
-            self._report_use_after_free(batch, access, allocations, np.flatnonzero(after_free), numbers, distances)
-        if outside.any():
-            self._report_out_of_bounds(batch, access, allocations, np.flatnonzero(outside), numbers, distances)
+        for hits, build_finding in (
+            (np.flatnonzero(after_free), _build_use_after_free),
+            (np.flatnonzero(outside), _build_out_of_bounds),
+        ):
+            for number in np.unique(numbers[hits]).tolist():
+                own = hits[numbers[hits] == number]
+                thread = batch.describe(int(access.mask.lanes[own[0]]))
+                self._add(
+                    replace(build_finding(access, allocations, number, int(distances[own[0]]), thread), count=own.size)
+                )
 
     def _free(
         self, batch: BlockBatch, position: SourcePosition, allocations: _Allocations, lanes: Array, offsets: Array
@@ -191,68 +197,44 @@ class HeapChecker(Checker):
             )
         )
 
-    def _report_use_after_free(
-        self,
-        batch: BlockBatch,
-        access: Access,
-        allocations: _Allocations,
-        hits: Array,
-        numbers: Array,
-        distances: Array,
-    ) -> None:
-        position = access.site.position
-        for number in np.unique(numbers[hits]).tolist():
-            allocation_hits = hits[numbers[hits] == number]
-            freed, size = allocations.frees[number], int(allocations.sizes(np.array([number]))[0])
-            thread = batch.describe(int(access.mask.lanes[allocation_hits[0]]))
-            distance = int(distances[allocation_hits[0]])
-            self._add(
-                Finding(
-                    "use-after-free",
-                    f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
-                    f"{position.short_text}: byte {distance} of {size} that were allocated at "
-                    f"{allocations.positions[number].short_text} and freed by {freed.thread} at "
-                    f"{freed.position.short_text}",
-                    (position, freed.position),
-                    (thread, freed.thread),
-                    allocation_hits.size,
-                )
-            )
-
-    def _report_out_of_bounds(
-        self,
-        batch: BlockBatch,
-        access: Access,
-        allocations: _Allocations,
-        hits: Array,
-        numbers: Array,
-        distances: Array,
-    ) -> None:
-        position = access.site.position
-        for number in np.unique(numbers[hits]).tolist():
-            allocation_hits = hits[numbers[hits] == number]
-            thread = batch.describe(int(access.mask.lanes[allocation_hits[0]]))
-            where = "in the heap, outside all allocations"
-            if number:
-                size, distance = int(allocations.sizes(np.array([number]))[0]), int(distances[allocation_hits[0]])
-                allocation_position = allocations.positions[number].short_text
-                where = f"at byte {distance} of {size} that were allocated at {allocation_position}"
-            self._add(
-                Finding(
-                    "out-of-bounds",
-                    f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
-                    f"{position.short_text}: {where}",
-                    (position, allocations.positions[number]) if number else (position,),
-                    (thread,),
-                    allocation_hits.size,
-                )
-            )
-
     def _add(self, finding: Finding) -> None:
         """Add a finding, or add its count to an existing finding with equal kind and lines."""
         key = (finding.kind, *(position.line_key for position in finding.positions))
         if not self._count_again(key, finding.count):
             self._findings[key] = finding
+
+
+def _build_use_after_free(
+    access: Access, allocations: _Allocations, number: int, distance: int, thread: str
+) -> Finding:
+    position, freed, size = (
+        access.site.position,
+        allocations.frees[number],
+        int(allocations.sizes(np.array([number]))[0]),
+    )
+    return Finding(
+        "use-after-free",
+        f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
+        f"{position.short_text}: byte {distance} of {size} that were allocated at "
+        f"{allocations.positions[number].short_text} and freed by {freed.thread} at {freed.position.short_text}",
+        (position, freed.position),
+        (thread, freed.thread),
+    )
+
+
+def _build_out_of_bounds(access: Access, allocations: _Allocations, number: int, distance: int, thread: str) -> Finding:
+    position = access.site.position
+    where = "in the heap, outside all allocations"
+    if number:
+        size = int(allocations.sizes(np.array([number]))[0])
+        where = f"at byte {distance} of {size} that were allocated at {allocations.positions[number].short_text}"
+    return Finding(
+        "out-of-bounds",
+        f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
+        f"{position.short_text}: {where}",
+        (position, allocations.positions[number]) if number else (position,),
+        (thread,),
+    )
 
 
 def _lane_values(value: Any, lanes: Array) -> Array:

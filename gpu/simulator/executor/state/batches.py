@@ -312,15 +312,9 @@ def tests_values_in_loops(functions: Sequence[ir.Function]) -> bool:
 
     return any(
         tests_value(node)
-        or (
-            isinstance(node, ir.Call)
-            and any(
-                tests_value(inner) for called in find_reachable_functions(node.function) for inner in walk(called.body)
-            )
-        )
         for function in functions
         for loop in _find_outermost_loops(function.body)
-        for node in walk(loop)
+        for node in _walk_with_calls(loop)
     )
 
 
@@ -377,14 +371,16 @@ def _find_outermost_loops(statement: ir.Statement) -> Iterator[ir.Loop]:
 
 def reads_strongly(loop: ir.Loop) -> bool:
     """Return whether a loop reads memory by atomic or volatile accesses, so that lanes may wait in it."""
-    return any(
-        _is_strong_read(node)
-        or (
-            isinstance(node, ir.Call)
-            and any(_has_strong_read(called.body) for called in find_reachable_functions(node.function))
-        )
-        for node in walk(loop)
-    )
+    return any(map(_is_strong_read, _walk_with_calls(loop)))
+
+
+def _walk_with_calls(statement: ir.Statement) -> Iterator[object]:
+    """Yield the nodes of a statement, and those of all functions that it calls."""
+    for node in walk(statement):
+        yield node
+        if isinstance(node, ir.Call):
+            for called in find_reachable_functions(node.function):
+                yield from walk(called.body)
 
 
 def only_counts_iterations(loop: ir.Loop, slot: int) -> bool:

@@ -19,9 +19,7 @@ from gpu.simulator.frontend.expressions.calls import find_default_argument, lowe
 from gpu.simulator.frontend.lowering.bit_fields import build_unit
 from gpu.simulator.frontend.lowering.classes import (
     ARRAYS,
-    DESTRUCTOR_ADVICE,
     find_default_constructor,
-    find_destructor_class,
     find_initializer,
     find_member_declarations,
     has_body,
@@ -30,6 +28,7 @@ from gpu.simulator.frontend.lowering.classes import (
     is_constructed,
     is_implicit,
     is_record,
+    refuse_destructor,
 )
 from gpu.simulator.frontend.lowering.conversions import build_constant, build_zero
 from gpu.simulator.frontend.lowering.interface import Lowering
@@ -45,10 +44,7 @@ def lower_constructor_call(lower: Lowering, cursor: Cursor, callee: Cursor) -> i
     arguments = cursor.arguments
     if not isinstance(type, Struct):
         raise build_unsupported_error(cursor, f"the construction of {type}")
-    if name := find_destructor_class(cursor.type):
-        raise build_unsupported_error(
-            cursor, f"an object of {name}, which has a nonempty destructor", advice=DESTRUCTOR_ADVICE
-        )
+    refuse_destructor(cursor, cursor.type)
     if has_body(callee) and not is_implicit(callee):
         return _construct(lower, type, callee, lower_arguments(lower, cursor, callee), get_reported_position(cursor))
     if len(arguments) == 1:

@@ -9,7 +9,7 @@ from gpu.simulator.frontend.expressions.construction import (
     build_default_elements,
     lower_array_braces,
 )
-from gpu.simulator.frontend.lowering.classes import ARRAYS, DESTRUCTOR_ADVICE, find_destructor_class, is_constructed
+from gpu.simulator.frontend.lowering.classes import ARRAYS, is_constructed, refuse_destructor
 from gpu.simulator.frontend.lowering.conversions import build_constant, build_zero, convert
 from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.types import build_unsupported_error
@@ -61,10 +61,7 @@ def lower_new(lower: Lowering, cursor: Cursor) -> ir.Expression:
 def lower_delete(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower `lower_delete` to a call of `free`."""
     (operand,) = brace_expressions(cursor)
-    if name := find_destructor_class(operand.type.canonical.pointee):
-        raise build_unsupported_error(
-            cursor, f"an object of {name}, which has a nonempty destructor", advice=DESTRUCTOR_ADVICE
-        )
+    refuse_destructor(cursor, operand.type.canonical.pointee)
     function = lower.scope.add_call(lower.scope.unit.find_header_function("free"), get_reported_position(cursor))
     pointer = lower.convert(operand, function.parameters[0][1])
     return ir.Call(function.type, function, (pointer,), get_reported_position(cursor))

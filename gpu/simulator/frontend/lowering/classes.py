@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gpu.simulator.frontend.clang.parsing import ClangType, Cursor, CursorKind, TypeKind
 from gpu.simulator.frontend.lowering.closures import is_in_closure
-from gpu.simulator.frontend.lowering.types import find_members, is_reference
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, find_members, is_reference
 
-DESTRUCTOR_ADVICE = "Write a method for it, and call that where the object's lifetime ends."
 ARRAYS = (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY)
 
 
@@ -82,7 +81,17 @@ def is_constructed(declared: ClangType) -> bool:
     )
 
 
-def find_destructor_class(declared: ClangType) -> str:
+def refuse_destructor(cursor: Cursor, declared: ClangType) -> None:
+    """Raise CompileError if a type, a member or a base of it has a nonempty destructor."""
+    if name := _find_destructor_class(declared):
+        raise build_unsupported_error(
+            cursor,
+            f"an object of {name}, which has a nonempty destructor",
+            advice="Write a method for it, and call that where the object's lifetime ends.",
+        )
+
+
+def _find_destructor_class(declared: ClangType) -> str:
     """Return the class, among a type, its members and bases, with a nonempty destructor; "" if there is none."""
     declared = innermost_type(declared)
     if is_reference(declared) or not is_record(declared):
@@ -97,7 +106,7 @@ def find_destructor_class(declared: ClangType) -> str:
         (
             name
             for source in find_member_declarations(declared).values()
-            if (name := find_destructor_class(source.type))
+            if (name := _find_destructor_class(source.type))
         ),
         "",
     )
