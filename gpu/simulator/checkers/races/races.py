@@ -364,6 +364,9 @@ class RaceChecker(Checker):
                     self._record_tickets(checked)
             if site.action == "write" or not (checked.access.used and site.op in ("", "add", "or", "cas")):
                 checked.shadow.get_or_create(_LAST_WRITE)[checked.cells] = records
+            elif site.op == "cas" and checked.access.old is not None:
+                wrote = _have_written(checked.access, checked.lanes)
+                checked.shadow.get_or_create(_LAST_WRITE)[checked.cells[wrote]] = records[wrote]
             synchronization.record_strong_access(
                 checked.batch,
                 checked.access,
@@ -877,3 +880,13 @@ def _same_values(values: Any, lanes: Array, others: Array) -> Array:
         if isinstance(value, np.ndarray):
             same &= value[lanes].view(f"V{value.itemsize}") == value[others].view(f"V{value.itemsize}")
     return same
+
+
+def _have_written(access: Access, lanes: Array) -> Array:
+    """Return whether the compare-and-swap of each lane found the value that it compared with."""
+    old, compared = (
+        each[lanes] if isinstance(each, np.ndarray) else np.full(lanes.size, each)
+        for each in (access.old, access.compared)
+    )
+    written: Array = old == compared
+    return written

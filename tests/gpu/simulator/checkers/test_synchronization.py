@@ -126,6 +126,14 @@ MESSAGES = {
         ),
         EARLY_FLAG,
     ),
+    "flag claimed before the data": (
+        (
+            "bool mine = atomicCAS(flag, 0, 1) == 0; if (mine) data[0] = 42; "
+            "if (!mine && *(volatile int *)flag != 0) { __threadfence(); out[0] = data[0]; }"
+            "if (mine) { __threadfence(); atomicExch(flag, 2); }"
+        ),
+        EARLY_FLAG,
+    ),
     "flag never looked at": (
         message("__threadfence(); atomicExch(flag, 1);", "int seen = atomicAdd(flag, 0); __threadfence();"),
         IGNORED_FLAG,
