@@ -199,25 +199,28 @@ class Plots(QWidget):
             y = plot.bottom() - (history.rows[:, curve.column] - low) * scale
             painter.setPen(QPen(_resolve_color(theme, curve.color), 1.6))
             _paint_curve(painter, x, y)
-        self._paint_kernel_changes(painter, plot, first, last, named=strip is STRIPS[-1])
+        self._paint_kernel_changes(painter, plot, (first, last), (x, y) if strip is STRIPS[-1] else None)
         if self.cursor_time is not None:
             at = plot.left() + (self.cursor_time - first) / (last - first) * plot.width()
             painter.setPen(QPen(QColor(theme.faint), 1))
             painter.drawLine(QPointF(at, plot.top()), QPointF(at, plot.bottom()))
 
-    def _paint_kernel_changes(self, painter: QPainter, plot: QRectF, first: float, last: float, *, named: bool) -> None:
-        """Paint a line at each change of the kernel, with the new kernel's name up to the next line."""
-        theme = look().theme
+    def _paint_kernel_changes(
+        self, painter: QPainter, plot: QRectF, span: tuple[float, float], curve: tuple[Array, Array] | None
+    ) -> None:
+        """Paint a line at each change of the kernel; with a curve, also the new kernel's name up to the next line."""
+        theme, (first, last) = look().theme, span
         painter.setFont(tick_font())
         places = [plot.left() + (time - first) / (last - first) * plot.width() for time, _ in self.kernel_changes]
         for at, after, (_, name) in zip(places, [*places, plot.right()][1:], self.kernel_changes, strict=True):
             painter.setPen(QPen(QColor(theme.accent), 1, Qt.PenStyle.DashLine))
             painter.drawLine(QPointF(at, plot.top()), QPointF(at, plot.bottom()))
-            if named:
-                room = max(0.0, after - at - 6)
-                text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, round(room))
+            if curve is not None:
+                room, metrics = max(0.0, after - at - 6), painter.fontMetrics()
+                text = metrics.elidedText(name, Qt.TextElideMode.ElideRight, round(room)) if room > 8 else ""
+                box = QRectF(at + 4, plot.top(), metrics.horizontalAdvance(text), plot.height())
                 painter.setPen(QColor(theme.accent))
-                painter.drawText(QPointF(at + 4, plot.bottom() - 4), text if room > 8 else "")
+                painter.drawText(QPointF(box.left(), find_name_baseline(box, metrics.height(), *curve)), text)
 
     def _paint_head(self, painter: QPainter, strip: StripPlot, history: TimeSeries, box: QRectF) -> None:
         theme = look().theme
@@ -341,6 +344,22 @@ def format_signed(value: float) -> str:
     else:
         text = f"{size:.3g}"
     return ("−" if value < 0 else "") + text
+
+
+def find_name_baseline(box: QRectF, height: float, x: Array, y: Array) -> float:
+    """Return the baseline of a name at the bottom of a box, or at its top where a curve passes the bottom.
+
+    Parameters
+    ----------
+    box : QRectF
+        The part of the plot with the name's left end and width.
+    height : float
+        Height of the name.
+    x, y : arrays of shape (points,)
+        The curve in pixels.
+    """
+    below = np.interp(np.linspace(box.left(), box.right(), 16), x, y).max() > box.bottom() - height - 4
+    return float(box.top() + height if below else box.bottom() - 4)
 
 
 def _resolve_color(theme: Theme, name: str) -> QColor:

@@ -140,7 +140,7 @@ class ModeledCard(Card):
         self._notes = notes
         self._show_accuracy()
         reason = model.reason[:1].upper() + model.reason[1:]
-        self.reason.show_text(reason, reason.partition(":")[0])
+        self.reason.show_text(reason, reason.partition(":")[0], reason.partition(" is ")[0])
         add_definition(self.reason, "limiting resource")
         self.figure.setToolTip(wrap_tip(self._describe_occupancy(model)))
         add_definition(self.figure, "occupancy")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint
+from PyQt6.QtCore import QPoint, QRectF
 
 from gpu.messages.bodies import BodyFigures, ConservedQuantities
 from gui.bodies_view.plots import (
     STRIPS,
     Plots,
     compute_axis_range,
+    find_name_baseline,
     format_signed,
     format_title_figures,
     round_up_to_nice_number,
@@ -31,6 +32,15 @@ def test_a_history_keeps_the_whole_time_in_little_memory():
     assert steps[:-1].max() < 20 * steps[:-1].min()
     assert np.array_equal(history.rows[:, 0], 4 * times)
     assert np.array_equal(history.rows[:, 1], -4 * times)
+
+
+def test_a_kernels_name_is_not_written_over_the_curve():
+    box, x = QRectF(100, 0, 150, 60), np.array([100.0, 160.0, 250.0])
+    assert find_name_baseline(box, 12, x, np.array([20.0, 30.0, 20.0])) == 56
+    assert find_name_baseline(box, 12, x, np.array([58.0, 20.0, 10.0])) == 12
+    assert find_name_baseline(box, 12, np.array([0.0, 90.0]), np.array([10.0, 55.0])) == 12, (
+        "the curve ends at its left"
+    )
 
 
 def test_a_history_holds_one_row_for_a_time():
