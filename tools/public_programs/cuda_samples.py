@@ -263,7 +263,8 @@ def _section_lines(results: Sequence[SampleResult], count: int, day: str, limit_
         f" {share:.0f}% of those that do not waive pass."
         f" The limit is {limit_s:g} s of processor time, which includes compilation. All"
         f" sizes are the samples' own, except for {smaller}. Findings are those of `--check`; a dash means that the"
-        " sample was run with `--fast`, since the run with the checkers exceeds the limit or was left out. Thrust's"
+        " sample was run with `--fast`, since the run with the checkers exceeds the limit or was left out. Those of"
+        " `simpleAtomicIntrinsics` and `systemWideAtomics` are shifts of an `int` by 32 or more. Thrust's"
         " algorithms run on the host. nvcc compiles the files of PTX and machine code that samples"
         f" load.{untimed}"
     )
