@@ -178,9 +178,7 @@ def _modules() -> dict[str, ForwardingModule]:
     )
     modules["cupy.random"] = ForwardingModule("cupy.random", None, random_numbers.NAMES)
     modules["cupy.testing"] = ForwardingModule("cupy.testing", None, testing.NAMES)
-    modules["cupy.cublas"] = ForwardingModule(
-        "cupy.cublas", None, {"nrm2": lambda x: modules["cupy.linalg"].norm(x.ravel())}
-    )
+    modules["cupy.cublas"] = ForwardingModule("cupy.cublas", None, utilities.CUBLAS)
     own = utilities.CUPYX | {"get_runtime_info": lambda full=False: _RuntimeInfo()}
     modules["cupyx"] = ForwardingModule("cupyx", None, own)
     modules["cupyx.jit"] = ForwardingModule("cupyx.jit", None, JIT)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.fft
 
 from gpu.hosts.cupy.arrays import DeviceArray, from_result
-from gpu.hosts.cupy.forwarding import ForwardedFunction, to_host
+from gpu.hosts.cupy.forwarding import ForwardedFunction, call_on_host, to_host
 
 _MAX_BENCHMARK_S = 5.0
 """Seconds of a benchmark, since the simulator is slower than the repetitions that scripts ask for."""
@@ -251,6 +251,71 @@ CUPY: dict[str, Any] = {
     "fuse": fuse,
     "vectorize": vectorize,
     **{name: ForwardedFunction(name, function) for name, function in _REMOVED_FROM_NUMPY.items()},
+}
+
+
+def _assign(result: Any, out: Any) -> Any:
+    """Return a result, or the array `out` after the result was stored there."""
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _taxicab(x: Any) -> Any:
+    """Return the absolute values as BLAS defines them: of complex numbers, the sum of those of both parts."""
+    return np.abs(x.real) + np.abs(x.imag)
+
+
+def _transposed(operation: str, a: Any) -> Any:
+    return {"N": lambda: a, "T": lambda: a.T, "H": lambda: a.conj().T}[operation]()
+
+
+def _gemm(transa: str, transb: str, a: Any, b: Any, out: Any = None, alpha: Any = 1.0, beta: Any = 0.0) -> Any:
+    product = alpha * (_transposed(transa, a) @ _transposed(transb, b))
+    return _assign((product if out is None else product + beta * out).astype(a.dtype), out)
+
+
+def _dgmm(side: str, a: Any, x: Any, out: Any = None, incx: int = 1) -> Any:
+    diagonal = x[::incx][: a.shape[0 if side == "L" else 1]]
+    return _assign(diagonal[:, None] * a if side == "L" else a * diagonal, out)
+
+
+def _update_last(name: str, compute: Callable[..., Any]) -> Callable[..., None]:
+    """Return a function that stores its result in its last argument, an array."""
+
+    def update(*arguments: Any) -> None:
+        *inputs, target = arguments
+        call_on_host(name, lambda *host, out: _assign(compute(*host, out), out), tuple(inputs), {"out": target})
+
+    return update
+
+
+_CUBLAS: dict[str, Callable[..., Any]] = {
+    "dot": lambda x, y, out=None: _assign(np.dot(x, y), out),
+    "dotu": lambda x, y, out=None: _assign(np.dot(x, y), out),
+    "dotc": lambda x, y, out=None: _assign(np.vdot(x, y), out),
+    "nrm2": lambda x, out=None: _assign(np.linalg.norm(x.ravel()), out),
+    "asum": lambda x, out=None: _assign(_taxicab(x).sum(), out),
+    "iamax": lambda x, out=None: _assign(_taxicab(x).argmax() + 1, out),
+    "iamin": lambda x, out=None: _assign(_taxicab(x).argmin() + 1, out),
+    "gemm": _gemm,
+    "geam": lambda transa, transb, alpha, a, beta, b, out=None: _assign(
+        (alpha * _transposed(transa, a) + beta * _transposed(transb, b)).astype(a.dtype), out
+    ),
+    "dgmm": _dgmm,
+}
+_CUBLAS_UPDATES: dict[str, Callable[..., Any]] = {
+    "axpy": lambda a, x, y: a * x + y,
+    "scal": lambda a, x: a * x,
+    "gemv": lambda transa, alpha, a, x, beta, y: alpha * (_transposed(transa, a) @ x) + beta * y,
+    "ger": lambda alpha, x, y, a: alpha * np.outer(x, y) + a,
+    "geru": lambda alpha, x, y, a: alpha * np.outer(x, y) + a,
+    "gerc": lambda alpha, x, y, a: alpha * np.outer(x, y.conj()) + a,
+}
+CUBLAS: dict[str, Any] = {
+    **{name: ForwardedFunction(f"cublas.{name}", function) for name, function in _CUBLAS.items()},
+    **{name: _update_last(f"cublas.{name}", compute) for name, compute in _CUBLAS_UPDATES.items()},
 }
 CUPYX: dict[str, Any] = {
     "scatter_add": _scatter("add"),

@@ -83,3 +83,35 @@ assert cp.fft.config.get_plan_cache().get_curr_size() == 0
 """
     )
     assert ended.code == 0, ended.stderr
+
+
+def test_functions_of_cublas(script):
+    ended = script(
+        """
+from cupy import cublas
+x, y = cp.array([1, -3, 2], cp.float32), cp.array([4, 5, 6], cp.float32)
+found = [cublas.dot(x, y), cublas.nrm2(cp.array([3.0, 4.0])), cublas.asum(x), cublas.iamax(x), cublas.iamin(x)]
+assert [float(each) for each in found] == [1, 5, 6, 2, 1]
+z = cp.array([3 + 4j, 6 + 0j])
+assert complex(cublas.dotc(z, z)) == 61 and complex(cublas.dotu(z, z)) == (3 + 4j) ** 2 + 36 and cublas.iamax(z) == 1
+out = cp.zeros((), cp.float32)
+assert cublas.dot(x, y, out=out) is out and out == 1
+assert cublas.axpy(2, x, y) is None and y.tolist() == [6, -1, 10]
+cublas.scal(0.5, y)
+assert y.tolist() == [3, -0.5, 5] and y.dtype == cp.float32
+a = cp.arange(6, dtype=cp.float64).reshape(2, 3)
+v = cp.ones(3)
+cublas.gemv("T", 2.0, a, cp.array([1.0, 10.0]), 3.0, v)
+assert v.tolist() == [63, 85, 107]
+cublas.ger(1.0, cp.array([1.0, 2.0]), cp.array([1.0, 0.0, 1.0]), a)
+assert a.tolist() == [[1, 1, 3], [5, 4, 7]]
+assert cublas.gemm("N", "T", a, a).tolist() == [[11, 30], [30, 90]]
+c = cp.ones((2, 2))
+assert cublas.gemm("N", "H", a, a, out=c, alpha=1, beta=-1) is c and c.tolist() == [[10, 29], [29, 89]]
+assert cublas.geam("N", "T", 1, c, 2, c).tolist() == [[30, 87], [87, 267]]
+assert cublas.dgmm("L", a, cp.array([2.0, 1.0])).tolist() == [[2, 2, 6], [5, 4, 7]]
+assert cublas.dgmm("R", a, cp.array([2.0, 1.0, 0.0])).tolist() == [[2, 1, 0], [10, 4, 0]]
+"""
+    )
+    assert ended.code == 0, ended.stderr
+    assert "cublas.axpy" in ended.stderr
