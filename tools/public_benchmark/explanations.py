@@ -12,8 +12,6 @@ EXPLANATIONS: Mapping[str, str] = {
     "array; modeled is each load after the store before it.",
     "assert-cuda perfKernel": "LLVM proves the assertions in the loop and deletes it; nvcc's code executes it.",
     "assert-cuda perfKernel2": "LLVM proves the assertions in the loop and deletes it; nvcc's code executes it.",
-    "bh-cuda SummarizationKernel": "Probably threads that wait for cells of blocks that are not sampled: their loops "
-    "are only cut off after many iterations.",
     "bitpermute-cuda bit_rev_permutation_z": "The loads of a loop with branches are modeled one after the other; the "
     "assembler predicates the branches and issues the loads together.",
     "bwt-cuda reconstruct_sequence": "The sort that fills its table is too long to run: modeled are places in order, "
@@ -29,6 +27,8 @@ EXPLANATIONS: Mapping[str, str] = {
     "ert-cuda block_stride": "Arithmetic of half2 is modeled as float32 operations, with conversions.",
     "fhd-cuda cmpfhd": "Constants at the loop's index: on an H200 the same loop takes ten times the cycles of one "
     "without constants. Misses of the constant cache are not modeled.",
+    "fpdc-cuda CompressionKernel": "Probably the six fences of a block in each iteration, which wait for earlier "
+    "stores to global memory; the model gives each 10 cycles.",
     "intrinsics-simd-cuda simd_intrinsics": "The measured code has 730 integer operations per thread; LLVM's code of "
     "the same SIMD intrinsics has 578 instructions in all.",
     "knn-cuda cuInsertionSort": "A distance decides whether an element is inserted, but the launch before, which "
@@ -45,6 +45,10 @@ EXPLANATIONS: Mapping[str, str] = {
     "sectors of all iterations together are pairs, which the model transfers at 684 GB/s.",
     "pso-cuda kernelUpdatePBest": "Probably branches in powf() and sinf(): without them, as modeled, independent "
     "calls overlap.",
+    "simpleSpmv-cuda mv_csr": "Lanes read rows of their own, 32 lines per request: probably a line takes two cycles "
+    "of the first cache on this GPU, and in the model one.",
+    "simpleSpmv-cuda mv_dense": "Lanes read rows of their own, 32 lines per request: probably a line takes two "
+    "cycles of the first cache on this GPU, and in the model one.",
     "threadfence-cuda sum": "A round of a float sum at one word of shared memory takes about 160 cycles, and 72 in "
     "the model.",
     "tqs-cuda TaskQueue_gpu": "LLVM replaces a loop of 1,000 equal additions by one sum; nvcc's code executes it.",

@@ -34,7 +34,7 @@ class ComparedLaunch:
     result : dict
         The figures of `tools.public_benchmark.program`; only "refusal" if the launch was not modeled.
     revision : str
-        The commit of the timing model's last change; "" if unknown.
+        Git's hash of the timing model's folder; "" if unknown.
     """
 
     measured: MeasuredLaunch
@@ -98,13 +98,13 @@ def read_results(launches: Sequence[MeasuredLaunch], target: Path) -> list[Compa
 
 @cache
 def find_model_revision() -> str:
-    """Return the abbreviated commit of the timing model's last change; "" outside a clone."""
-    command = ["git", "log", "-1", "--format=%h", "--abbrev=8", "--", "gpu/timing"]
+    """Return git's abbreviated hash of the timing model's folder in the last commit; "" outside a clone."""
+    command = ["git", "rev-parse", "--short=8", "HEAD:gpu/timing"]
     try:
         process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError:
         return ""
-    return process.stdout.strip()
+    return process.stdout.strip() if process.returncode == 0 else ""
 
 
 def _run_program(

@@ -95,10 +95,10 @@ _COUNTS_NOTE = [
 def _format_revisions(programs: Mapping[str, Sequence[ComparedLaunch]]) -> list[str]:
     """Return by revisions of the timing model how many programs were modeled with each."""
     counts = Counter(launches[0].revision for launches in programs.values() if _modeled(launches))
-    parts = [f"{count} with that of {revision}" for revision, count in counts.most_common() if revision]
+    parts = [f"{count} with {revision}" for revision, count in counts.most_common() if revision]
     if earlier := counts[""]:
-        parts.append(f"{earlier} with earlier ones")
-    return textwrap.wrap(f"Programs by the commit of the timing model's last change: {', '.join(parts)}.", 120)
+        parts.append(f"{earlier} with earlier states")
+    return textwrap.wrap(f"Programs by git's hash of `gpu/timing` when they were modeled: {', '.join(parts)}.", 120)
 
 
 def _modeled(launches: Sequence[ComparedLaunch]) -> list[tuple[ComparedLaunch, float]]:

@@ -99,7 +99,9 @@ def test_programs_are_modeled_until_their_last_measured_launch_and_results_are_k
     assert result["true_values"]
     assert result["float32_operations"] == 65536
     assert 1.7 < result["time_us"] < 10
+    revision = json.loads((tmp_path / "kept" / "scale-cuda.json").read_text())["revision"]
     page = (tmp_path / "page.md").read_text()
+    assert f"when they were modeled: 1 with {revision or 'earlier states'}." in page
     assert "there is no such program" in page
     assert "Programs compared: 2 of 2" in page
     assert command.main(options) == 0  # nothing runs again
