@@ -104,6 +104,7 @@ def _list_arithmetic(figures: _Figures, capability: int) -> list[_Row]:
         ("integer_lanes", f"{_nearest_power_of_two(figures['rate imad lanes per cycle'])}", _MEASURED),
         ("double_lanes", f"{_nearest_power_of_two(figures['rate dfma lanes per cycle'])}", _MEASURED),
         ("special_lanes", f"{_nearest_power_of_two(figures['rate rsqrt lanes per cycle'])}", _MEASURED),
+        ("load_store_lanes", "32" if capability in (70, 80, 90) else "16", "NVIDIA white papers: load/store units"),
         ("tensor_lanes", f"{_TENSOR_LANES[capability]}", "data sheets, not measured"),
         ("arithmetic_cycles", f"{figures['latency ffma cycles']:.1f}", _MEASURED),
         ("double_cycles", f"{figures['latency dfma cycles']:.1f}", _MEASURED),

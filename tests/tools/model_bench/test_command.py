@@ -263,6 +263,7 @@ def test_what_was_measured_of_a_gpu_is_a_description(tmp_path) -> None:
     assert (mine.name, mine.validated, mine.capability) == ("My GPU", False, "9.0")
     for name in ("float_lanes", "integer_lanes", "double_lanes", "special_lanes", "schedulers", "shared_sizes"):
         assert getattr(mine, name) == getattr(known, name)
+    assert mine.load_store_lanes == known.load_store_lanes
 
 
 def test_a_gpu_of_another_kind_is_refused() -> None:
