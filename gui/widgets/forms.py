@@ -25,7 +25,7 @@ from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Real
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import BinEdges, Numbers, Text, format_edges
 from gui.painting.theme import look
-from gui.widgets.basic import column, label, restyle, set_role, wrap_tip
+from gui.widgets.basic import label, restyle, set_role, wrap_tip
 from gui.widgets.matrix_editor import MatrixEditor
 from gui.widgets.number_box import NumberBox
 from gui.widgets.wrapping import WrappingLayout
@@ -344,7 +344,11 @@ class ParameterForm(QWidget):
                 fields.addWidget(field)
         for field in self.fields.values():
             field.changed.connect(self._check_values)
-        self.setLayout(column(fields, self.error, spacing=4))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addLayout(fields)
+        layout.addWidget(self.error)
         self._show_applicable()
 
     def detach_field(self, name: str) -> ParameterField:
