@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 from gpu.messages.runs.atomics import AtomicsStudy, Interleaving, ThreadStep
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.widgets.basic import Badge, Card, Segments, label
 
 KINDS = ("read, add, write", "atomic")
@@ -18,7 +18,7 @@ _STEP_LABELS = {"read": "read {}", "add": "add {}", "write": "write {}", "atomic
 _STEP_SENTENCES = {"read": "reads {}", "add": "computes {}", "write": "writes {}", "atomic": "adds {}"}
 
 
-class LostUpdates(Card):
+class LostUpdates(StyleListener, Card):
     """A row per interleaving as run in the simulator: thread A's steps gray, B's colored, the result at the end."""
 
     def __init__(self) -> None:
@@ -90,10 +90,8 @@ class LostUpdates(Card):
         super().showEvent(event)
         self.update_minimum_width()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self.update_minimum_width()
+    def _restyle(self) -> None:
+        self.update_minimum_width()
 
 
 def _create_step_badge(moment: ThreadStep) -> Badge:

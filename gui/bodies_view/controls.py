@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QSize, Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QMenu, QPushButton, QSlider, QWidget
 
 from gui.bodies_view.simulation import LiveSimulation
 from gui.painting.glyphs import glyph
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.widgets.basic import Segments, button, label, restyle, row, set_role
 from gui.widgets.wrapping import WrappingLayout
 
@@ -19,7 +19,7 @@ _BRIGHTNESS_STEPS = 20
 _BUTTONS = (("first", "Restart", "R"), ("play", "Play", "Space"), ("step", "Single step", "."))
 
 
-class Controls(QWidget):
+class Controls(StyleListener, QWidget):
     """Buttons, speed, color, brightness, and files.
 
     Parameters
@@ -102,11 +102,6 @@ class Controls(QWidget):
         play.setText(text)
         play.setAccessibleName(text)
         play.setIcon(glyph("pause" if playing else "play", look().theme.on_accent))
-
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._restyle()
 
     def _restyle(self) -> None:
         self.brightness.setFixedWidth(look().px(56))

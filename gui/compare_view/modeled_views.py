@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PyQt6.QtCore import QEvent, pyqtSignal
+from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
 from gpu.declaration.pattern import Progress
@@ -17,7 +17,7 @@ from gui.compare_view.limits import LimitsTable
 from gui.compare_view.occupancy import OccupancyView
 from gui.model.time_modeler import ModelRequest, TimeModeler
 from gui.plots.roofline_plot import RooflineDot, RooflinePlot, Roofs
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.qt.timers import create_single_shot_timer
 from gui.widgets.basic import Card, ElidedLabel, label
 from gui.widgets.glossary_tip import add_definition
@@ -54,7 +54,7 @@ class Modelable:
     is_slow: bool = False
 
 
-class ModeledViews(Card):
+class ModeledViews(StyleListener, Card):
     """Model a list of variants one after the other, and show the results as they arrive.
 
     Parameters
@@ -355,7 +355,5 @@ class ModeledViews(Card):
         }
         self.occupancy.show_times(self.selected, self._modelables[self.selected].title, times, self.what_if.blocks)
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self.limits.restyle()
+    def _restyle(self) -> None:
+        self.limits.restyle()

@@ -42,7 +42,7 @@ from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import SETTLE_MS, TimeModeler
 from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, format_power, variant_pen
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.qt.timers import create_single_shot_timer
 from gui.widgets.basic import Card, ElidedLabel, Segments, button, column, format_figure, label, restyle, row, wrap_tip
 from gui.widgets.elided_box import ElidedBox, WrappedCheck
@@ -171,7 +171,7 @@ class VariantRow(QWidget):
         super().leaveEvent(event)
 
 
-class CompareTab(QWidget):
+class CompareTab(StyleListener, QWidget):
     """Measure, count or model the ticked variants, and draw the results as they arrive.
 
     Parameters
@@ -852,10 +852,8 @@ class CompareTab(QWidget):
         super().resizeEvent(event)
         self._resize_ladder()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._resize_ladder()
+    def _restyle(self) -> None:
+        self._resize_ladder()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)

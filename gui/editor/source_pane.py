@@ -15,13 +15,13 @@ from gui.editor.files import choose_kernel_file, choose_save_target, read_kernel
 from gui.editor.problem_strip import ProblemStrip
 from gui.editor.sources import KernelSources
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener, is_event_type
 from gui.widgets.basic import Badge, Card, button, column, label, row
 
 TYPING_HINT = "Typing edits  ·  Esc leaves the code  ·  Tab indents a selection, or a new line"
 
 
-class SourcePane(Card):
+class SourcePane(StyleListener, Card):
     """A card with a kernel file, which can be edited unless it belongs to a recording.
 
     Parameters
@@ -154,10 +154,8 @@ class SourcePane(Card):
             self._update_head()
         return super().event(event)
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self.setMinimumWidth(look().px(220))
+    def _restyle(self) -> None:
+        self.setMinimumWidth(look().px(220))
 
     @property
     def document(self) -> KernelDocument:

@@ -8,14 +8,14 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gui.editor.colors import split_into_spans
 from gui.painting.theme import code_font, look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 
 _KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End)
 _HANDLE = 26
 """Width of the drag handle in front of a line in pixels."""
 
 
-class LineOrder(QWidget):
+class LineOrder(StyleListener, QWidget):
     """Lines below each other; the arrow keys select the current line, and with Alt move it."""
 
     changed = pyqtSignal()
@@ -65,10 +65,8 @@ class LineOrder(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(look().px(300), self.height())
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._update_height()
+    def _restyle(self) -> None:
+        self._update_height()
 
     # --- mouse and keys
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextDocument, QTextFormat, QTextFragment
 from PyQt6.QtWidgets import QLabel
 
 from gui.painting.theme import code_font, look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 
 _FEATURES = (
     QTextDocument.MarkdownFeature.MarkdownDialectCommonMark.value | QTextDocument.MarkdownFeature.MarkdownNoHTML.value
 )
 
 
-class MarkdownLabel(QLabel):
+class MarkdownLabel(StyleListener, QLabel):
     """A label with Markdown in the current theme.
 
     Parameters
@@ -39,9 +39,8 @@ class MarkdownLabel(QLabel):
         self.setVisible(bool(markdown))
         self._render()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange) and self.markdown:
+    def _restyle(self) -> None:
+        if self.markdown:
             self._render()
 
     def _render(self) -> None:

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QApplication, QSizePolicy, QWidget
 from gpu.declaration.pattern import Array
 from gui.painting.theme import code_font, look
 from gui.painting.values import format_values
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.widgets.basic import format_count
 
 _CELL_CHARACTERS = 8
@@ -18,7 +18,7 @@ _WHEEL_STEP = 120
 _PENDING_TEXT = "values follow with the result"
 
 
-class ArrayExcerpt(QWidget):
+class ArrayExcerpt(StyleListener, QWidget):
     """A row of cells that shows the elements from `first` on.
 
     Parameters
@@ -124,10 +124,8 @@ class ArrayExcerpt(QWidget):
         super().resizeEvent(event)
         self.resized.emit()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self.updateGeometry()
+    def _restyle(self) -> None:
+        self.updateGeometry()
 
     # --- positions
 

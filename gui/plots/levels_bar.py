@@ -11,11 +11,11 @@ from gpu.declaration.pattern import Array
 from gui.painting.colors import mix_colors
 from gui.painting.theme import code_font, look
 from gui.plots.array_plot import ArrayPlot
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.widgets.basic import format_count, format_figure
 
 
-class LevelsBar(QWidget):
+class LevelsBar(StyleListener, QWidget):
     """A horizontal bar for each range of values, as long as the range's count.
 
     Parameters
@@ -81,10 +81,8 @@ class LevelsBar(QWidget):
         painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, "count")
         painter.end()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self.setFixedWidth(look().px(76))
+    def _restyle(self) -> None:
+        self.setFixedWidth(look().px(76))
 
     def event(self, event: QEvent | None) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:

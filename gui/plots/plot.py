@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pyqtgraph as pg
-from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt, pyqtSignal
+from PyQt6.QtCore import QPoint, QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QShowEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gui.painting.theme import Look, look
 from gui.plots.pointer import PointerTracker
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.widgets.basic import column
 
 
-class Plot(QWidget):
+class Plot(StyleListener, QWidget):
     """A plot over a discrete axis: elements, bins, sizes.
 
     Parameters
@@ -134,9 +134,8 @@ class Plot(QWidget):
             self.line.setPen(pg.mkPen(look().theme.text, width=1))
             self.restyle()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange) and self.isVisible():
+    def _restyle(self) -> None:
+        if self.isVisible():
             self._apply_look()
 
     def showEvent(self, event: QShowEvent | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyqtgraph as pg
-from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
+from PyQt6.QtCore import QPoint, QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
 from PyQt6.QtGui import QColor, QKeyEvent, QPainter, QPen
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
@@ -11,7 +11,7 @@ from gpu.declaration.pattern import Array
 from gui.painting.pyramid import Pyramid
 from gui.painting.theme import look
 from gui.plots.pointer import PointerTracker
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.qt.timers import connect_queued
 from gui.run_view.pixel_values import paint_pixel_values
 from gui.widgets.basic import column
@@ -90,7 +90,7 @@ class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no 
             painter.drawRect(QRectF(x - reach, y - reach, 1 + 2 * reach, 1 + 2 * reach))
 
 
-class ImagePane(QWidget):
+class ImagePane(StyleListener, QWidget):
     """A picture in a pane; `link_to` makes two panes zoom and pan together."""
 
     hovered = pyqtSignal(object)
@@ -178,10 +178,8 @@ class ImagePane(QWidget):
         if self._shows_whole_image and self.item.pyramid is not None:
             self.show_whole_image()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._widget.setBackground(look().theme.surface)
+    def _restyle(self) -> None:
+        self._widget.setBackground(look().theme.surface)
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None

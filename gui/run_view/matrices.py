@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QWidget
 
@@ -12,7 +12,7 @@ from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import MatrixPresentation, Product
 from gui.model.records import FinishedRun, PointedElement
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.rates import RatesCard
 from gui.run_view.view import RunView
@@ -24,7 +24,7 @@ _MIN_WIDTH_FOR_SIDE_TITLE = 200
 _MAX_WIDGET_WIDTH = 16777215  # Qt's maximum
 
 
-class MatrixCard(QFrame):
+class MatrixCard(StyleListener, QFrame):
     """A matrix as a picture, with its title above, or at its left if that leaves the picture larger."""
 
     def __init__(self, name: str) -> None:
@@ -69,10 +69,8 @@ class MatrixCard(QFrame):
         self.element_label.setVisible(not at_side)
         self.side_label.setVisible(at_side)
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self.place_title(at_side=self._prefers_side_title)
+    def _restyle(self) -> None:
+        self.place_title(at_side=self._prefers_side_title)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

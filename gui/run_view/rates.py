@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QSizePolicy
 
@@ -13,14 +13,14 @@ from gpu.engines.base import SIMULATION_TIME_LABEL
 from gui.model.records import FinishedRun
 from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, variant_pen
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.widgets.basic import Card, format_figure, label
 
 _MIN_EXPONENT, _MAX_EXPONENT = 7, 10
 """Initial range of the size axis, as powers of two."""
 
 
-class RatesCard(Card):
+class RatesCard(StyleListener, Card):
     """A card with a curve per variant that has been run; another engine starts new curves."""
 
     def __init__(self, pattern: Pattern) -> None:
@@ -100,7 +100,6 @@ class RatesCard(Card):
         self.title.setText(f"{brief} over n" if self._unit else "")
         self.title.setToolTip(self.accessibleName())
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange) and self.points:
+    def _restyle(self) -> None:
+        if self.points:
             self._show_legend()

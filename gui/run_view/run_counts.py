@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import compress
 
-from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from gpu.messages.run_counts import CountedFigure, RunCounts, format_figure, list_figures
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.widgets.basic import column, label, row
 from gui.widgets.glossary_tip import add_definition
 
@@ -34,7 +34,7 @@ _CELL_WIDTH = 70
 _MAX_COLUMNS = 5
 
 
-class CountGrid(QWidget):
+class CountGrid(StyleListener, QWidget):
     """A grid of figures with their names above them, with as many columns as fit."""
 
     def __init__(self) -> None:
@@ -81,12 +81,10 @@ class CountGrid(QWidget):
         super().resizeEvent(event)
         self._update_columns()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._update_columns()
-            self._grid.invalidate()
-            self.updateGeometry()
+    def _restyle(self) -> None:
+        self._update_columns()
+        self._grid.invalidate()
+        self.updateGeometry()
 
 
 class RunCountsView(QWidget):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from PyQt6.QtCore import QEvent, pyqtSignal
+from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
@@ -22,7 +22,7 @@ from gui.compare_view.modeled_views import VIEWS, Modelable, ModeledViews
 from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import TimeModeler
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.user_kernel.contenders import Contender, list_block_size_contenders, list_kernel_contenders
 from gui.user_kernel.counts_table import CountsTable
 from gui.widgets.basic import Card, ElidedLabel, Segments, button, label, row, wrap_tip
@@ -37,7 +37,7 @@ _IDLE_TEXT = "Totals for each launch, counted by the simulator."
 _COUNTS_TEXT = "totals per launch, counted by the simulator: exact, and the same on every machine"
 
 
-class UserCompareTab(QWidget):
+class UserCompareTab(StyleListener, QWidget):
     """Count the ticked launches one after the other, and show them side by side.
 
     Parameters
@@ -321,12 +321,10 @@ class UserCompareTab(QWidget):
         self.findings_label.setText("\n".join(sentences))
         self.findings_label.setVisible(bool(sentences))
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._choices.setFixedWidth(look().px(_CHOICES_WIDTH))
-            self.table.resize_with_text()
-            self._show_counts()
+    def _restyle(self) -> None:
+        self._choices.setFixedWidth(look().px(_CHOICES_WIDTH))
+        self.table.resize_with_text()
+        self._show_counts()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
+from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
@@ -17,7 +17,7 @@ from gpu.stepping.moment.array_accesses import ArrayAccess, find_array_accesses
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
 from gui.painting.values import format_value
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.step_view.arrays.panels import Panel, build_panels, wrap_shape
 from gui.step_view.arrays.shades import Mark, ValueRange
 from gui.step_view.arrays.tinted_grid import TintedGrid
@@ -125,7 +125,7 @@ class PickedElements:
     color: str
 
 
-class MemoryView(QWidget):
+class MemoryView(StyleListener, QWidget):
     """The arrays of the current launch."""
 
     thread_clicked = pyqtSignal(int, int)
@@ -232,11 +232,9 @@ class MemoryView(QWidget):
         super().resizeEvent(event)
         self.show_moment(self.moment, self.block, self.followed)
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._grids = {}
-            self.show_moment(self.moment, self.block, self.followed)
+    def _restyle(self) -> None:
+        self._grids = {}
+        self.show_moment(self.moment, self.block, self.followed)
 
     # --- painting
 

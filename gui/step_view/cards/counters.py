@@ -7,13 +7,13 @@ from fractions import Fraction
 from itertools import starmap, zip_longest
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QEvent, QRegularExpression, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QRegularExpression, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QRegularExpressionValidator, QResizeEvent
 from PyQt6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
 from gpu.base.warp import WARP
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.widgets.basic import Card, ElidedLabel, format_count, label, set_role
 from gui.widgets.glossary_tip import add_definition
 
@@ -133,7 +133,7 @@ class CountTable:
             cell.setVisible(row in rows and name in visible)
 
 
-class CountersCard(Card):
+class CountersCard(StyleListener, Card):
     """Two small tables: work and steps, counted and from the textbook; use of lanes and memory, per step and in total.
 
     Cells are addressed by row and count, such as ("this step", "idle lanes") or ("textbook", "operations").
@@ -177,10 +177,8 @@ class CountersCard(Card):
         super().resizeEvent(event)
         self._lay_out()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._lay_out()
+    def _restyle(self) -> None:
+        self._lay_out()
 
     @property
     def _horizontal_margins(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from PyQt6.QtCore import QEvent, QSize, Qt
+from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent
 from PyQt6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
@@ -13,7 +13,7 @@ from gpu.distributed.task_layout import format_short_time
 from gpu.messages.runs.distributed_run import DistributedRun
 from gui.painting.colors import warp_color
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.step_view.machines.graph import TaskGraph
 from gui.step_view.machines.lanes import KINDS, WorkerLanes, kind_colors
 from gui.step_view.machines.moments import MachineMoments
@@ -50,7 +50,7 @@ class _Sample(QWidget):
         painter.end()
 
 
-class MachinesView(QWidget):
+class MachinesView(StyleListener, QWidget):
     """A view of runs of a program on several devices: task graph, timeline and description."""
 
     def __init__(self, program: DistributedProgram) -> None:
@@ -174,11 +174,6 @@ class MachinesView(QWidget):
         )
         # No line break between a number and its unit, or between "worker" and its number.
         self.description.setText("" if now is None else _BREAKABLE.sub("\u00a0", self.moments.describe_task(now)))
-
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._restyle()
 
     def _restyle(self) -> None:
         self.side_card.setFixedWidth(look().px(246))

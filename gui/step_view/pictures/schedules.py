@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QEvent, pyqtSignal
+from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
@@ -18,7 +18,7 @@ from gpu.messages.runs.recordings import StepPattern
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.painting.values import format_value
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.pictures.schedule_search import (
     MAX_SEEDS,
@@ -40,7 +40,7 @@ _HEAD_HEIGHT, _TITLE_HEIGHT = 28, 24
 ONE_THREAD_MESSAGE = "There is only one thread, so no schedule can differ."
 
 
-class SchedulesView(QWidget):
+class SchedulesView(StyleListener, QWidget):
     """The current dataflow side by side with that of another schedule.
 
     Parameters
@@ -253,7 +253,5 @@ class SchedulesView(QWidget):
         else:
             self.views[1].show_moment(0 if row < 0 or moment == 0 else max(each.last for each in rows[: row + 1]) + 1)
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self.verdict.setMinimumHeight(look().px(22))
+    def _restyle(self) -> None:
+        self.verdict.setMinimumHeight(look().px(22))

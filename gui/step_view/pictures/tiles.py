@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
+from PyQt6.QtCore import QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
@@ -13,7 +13,7 @@ from gpu.base.warp import WARP
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 
 if TYPE_CHECKING:
     from gpu.stepping.moment.tiles import Tile, TileProduct
@@ -27,7 +27,7 @@ _MIN_LETTER_WIDTH, _MAX_CELL_WIDTH = 22.0, 30.0
 _SIDE = 14.0
 
 
-class TilesView(QWidget):
+class TilesView(StyleListener, QWidget):
     """A statement's tiles, with the holding lane in each element's cell; a click follows that thread."""
 
     thread_clicked = pyqtSignal(int, int)
@@ -66,10 +66,8 @@ class TilesView(QWidget):
             parts.append(f"{tile.use}: " + ", ".join(f"{at} is ({row}, {column})" for at, row, column in elements))
         return f"{product.name}; lane {lane} holds {'; '.join(parts)}"
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self.update()
+    def _restyle(self) -> None:
+        self.update()
 
     # --- positions
 

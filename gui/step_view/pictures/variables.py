@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt
+from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import QWidget
 
@@ -18,7 +18,7 @@ from gui.painting.lettering import Lettering
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import code_font, look
 from gui.painting.values import format_value
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 
 if TYPE_CHECKING:
     from gpu.stepping.moment.warp_variables import WarpVariable
@@ -65,7 +65,7 @@ class _VariableRow:
     changed: tuple[bool, ...]
 
 
-class VariablesView(QWidget):
+class VariablesView(StyleListener, QWidget):
     """The variables of a warp's lanes; values changed by the last statement are highlighted."""
 
     def __init__(self) -> None:
@@ -85,11 +85,6 @@ class VariablesView(QWidget):
             "; ".join(f"{format_name(variable)}: {' '.join(format_cells(variable, 12))}" for variable in variables)
         )
         self.update()
-
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._restyle()
 
     def _restyle(self) -> None:
         self._names, self._values = Lettering(code_font(look().px(12))), Lettering(code_font(look().px(10)))

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -17,7 +17,7 @@ from gpu.stepping.segments import Segment
 from gui.painting.colors import mix_colors
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 
 if TYPE_CHECKING:
     from gpu.stepping.phases import Phase
@@ -40,7 +40,7 @@ def shorten_label(label: str, metric: QFontMetricsF, max_width: float) -> str:
     return text if visible_part == text or visible_part.isdigit() or len(visible_part) >= _MIN_CHARACTERS else ""
 
 
-class Timeline(QWidget):
+class Timeline(StyleListener, QWidget):
     """A slider over moments, controlled by clicks and drags."""
 
     moment_requested = pyqtSignal(int)
@@ -103,10 +103,8 @@ class Timeline(QWidget):
         super().resizeEvent(event)
         self._invalidate()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._invalidate()
+    def _restyle(self) -> None:
+        self._invalidate()
 
     def sizeHint(self) -> QSize:
         captions = look().px(16) * (bool(self.phases) + (len(self._names) > 1))

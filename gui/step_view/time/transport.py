@@ -8,7 +8,7 @@ from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QSiz
 
 from gui.painting.glyphs import glyph
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener, is_event_type
 from gui.step_view.time.player import SPEEDS, Player
 from gui.widgets.basic import ElidedLabel, restyle, set_role
 
@@ -24,7 +24,7 @@ _BUTTONS = (
 _GAP = 4
 
 
-class Transport(QWidget):
+class Transport(StyleListener, QWidget):
     """The buttons of a player, with widgets for count, speed and loop to be placed separately.
 
     Parameters
@@ -143,11 +143,6 @@ class Transport(QWidget):
         if is_event_type(event, QEvent.Type.LayoutRequest):
             self._share_width()  # a button's preferred width has changed with the text size
         return super().event(event)
-
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._restyle()
 
     def _restyle(self) -> None:
         size = QSize(look().px(16), look().px(14))

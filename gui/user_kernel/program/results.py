@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PyQt6.QtCore import QEvent, Qt, pyqtSignal
+from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QListWidget, QListWidgetItem, QStackedWidget
 
 from gpu.base.errors import Diagnostic
 from gpu.messages.kernels import CountedLaunch
 from gpu.messages.programs import ProgramLaunch
 from gpu.messages.verdicts import Check, Mistake, decide_launch_verdict, format_lines
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.user_kernel.counts_table import LINES, RESULT, CountsTable
 from gui.user_kernel.program.output import OutputPane
 from gui.widgets.basic import Badge, Card, ElidedLabel, Segments, format_count
@@ -22,7 +22,7 @@ _MAX_LISTED_GROUPS = 200
 _LINE, _LAUNCH = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 
 
-class ProgramResults(Card):
+class ProgramResults(StyleListener, Card):
     """Output, findings, and the counts of the current launch, one at a time."""
 
     line_requested = pyqtSignal(int)
@@ -125,9 +125,8 @@ class ProgramResults(Card):
             [CountedLaunch(launch.counts, launch.mistakes, launch.simulated_ms) if launch.counts else missing], [None]
         )
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange) and self._selected_launch is not None:
+    def _restyle(self) -> None:
+        if self._selected_launch is not None:
             self.counts.resize_with_text()
             self.show_counts(self._selected_launch)  # in the colors of the new theme
 

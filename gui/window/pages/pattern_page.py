@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QEvent, Qt, pyqtSignal
+from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QLabel, QSizePolicy, QStackedWidget, QWidget
 
@@ -26,7 +26,7 @@ from gui.editor.sources import KernelSources
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
-from gui.qt.events import is_event_type
+from gui.qt.events import StyleListener
 from gui.run_view.cards.devices_card import DevicesCard
 from gui.run_view.cards.modeled_card import ModeledCard, find_line_code
 from gui.run_view.examples import Examples
@@ -113,7 +113,7 @@ def _hold_corner(corner: QWidget | None) -> QWidget:
     return holder
 
 
-class PatternPage(Ground):
+class PatternPage(StyleListener, Ground):
     """One pattern's settings, and its tabs: Run, Step, and Compare for a pattern of arrays.
 
     Parameters
@@ -340,10 +340,8 @@ class PatternPage(Ground):
         super().resizeEvent(event)
         self._update_folding()
 
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_event_type(event, QEvent.Type.StyleChange):
-            self._update_folding()
+    def _restyle(self) -> None:
+        self._update_folding()
 
     def _update_folding(self) -> None:
         """Allow folding the settings where large text in a low window would push the results out of sight."""
