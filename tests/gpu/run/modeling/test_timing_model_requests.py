@@ -6,7 +6,7 @@ import pytest
 
 from gpu.base.errors import InputError
 from gpu.messages.kernels import KernelLaunch
-from gpu.messages.modeled_time import LIMITS, ModelKernel, ModelPattern, format_duration, short_name
+from gpu.messages.modeled_time import LIMITS, ModelKernel, ModelPattern, TimeExplanation, format_duration, short_name
 from gpu.run.handlers.execution import execute_request
 from gpu.timing.gpus import UNSCALED, GpuScaling
 
@@ -119,3 +119,9 @@ def test_times_have_the_unit_that_suits_them(time_us, text) -> None:
 
 def test_names_are_short() -> None:
     assert [short_name(each) for each in ("NVIDIA H100 80GB HBM3", "NVIDIA GeForce RTX 4090")] == ["H100", "RTX 4090"]
+
+
+@pytest.mark.parametrize(("size", "words"), [(0.6, "1 byte"), (1.0, "1 byte"), (3.6, "4 bytes")])
+def test_a_reason_has_the_number_of_its_bytes(size, words) -> None:
+    found = TimeExplanation(dict.fromkeys(LIMITS, 1.0), "latency", 9.0, 1, 1.0, size, 8.0, 64, 64, 0.0, 0.0)
+    assert found.reason == f"waits for memory: one load of {words} per thread in flight"
