@@ -231,7 +231,7 @@ def compile_modeled_file(
     def compile_assembled(kernel: str) -> tuple[PtxProgram, Mapping[str, MachineKernel] | None]:
         try:
             called = find_called_function(program.find_kernel(kernel))
-            reason = f"nvcc's PTX calls the function {called}." if called else ""
+            reason = f"nvcc's PTX calls {called}." if called else ""
         except KernelError as error:
             if not fall_back:
                 raise

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from gpu.base.errors import CompileError, SourcePosition
@@ -15,7 +16,7 @@ from gpu.simulator.compiled.llvm import arithmetic
 from gpu.simulator.compiled.llvm.assembly import Assembly, UnsupportedKernel, memory_type, value_type
 from gpu.simulator.compiled.llvm.value_writer import Value, ValueWriter
 from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS, WARPGROUP_PRODUCT
-from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Struct, Type, Void, leaves
+from gpu.simulator.types import BOOL, FUNCTION_POINTER, INT64, Pointer, Scalar, Struct, Type, Void, leaves
 from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION, find_library_name
 
 Array = npt.NDArray[Any]
@@ -446,6 +447,27 @@ class ThreadWriter(ValueWriter):
         place = asm.value(f"addrspacecast ptr {generic} to ptr addrspace(3)")
         instruction = f"ldmatrix.{words} $0, [$1], {self.scalar(frame, number)};"
         return asm.value(f'call i32 asm sideeffect "{instruction}", "=r,l,~{{memory}}"(ptr addrspace(3) {place})')
+
+    def visit_indirect_call(self, node: ir.IndirectCall, frame: _CallFrame) -> Value:
+        """Compare the pointer with each function of its type, and inline that function."""
+        asm, types = self._asm, [argument.type for argument in node.arguments]
+        result = asm.alloca(node.type.size, "result") if not isinstance(node.type, Void) and node.type.size else ""
+        after = asm.new_name("after")
+        for number, function in node.functions.items():
+            if function.type != node.type or [type for _, type in function.parameters] != types:
+                continue
+            called, other = asm.new_name("called"), asm.new_name("other")
+            constant = ir.Const(FUNCTION_POINTER, np.uint64(number))
+            asm.branch(self.scalar(frame, ir.Binary(BOOL, "==", node.function, constant)), called, other)
+            asm.begin_block(called)
+            value = self._inline_call(frame, ir.Call(node.type, function, node.arguments, node.position))
+            if result:
+                self._store(result, node.type, value)
+            asm.jump(after)
+            asm.begin_block(other)
+        asm.jump(after)
+        asm.begin_block(after)
+        return self._load(result, node.type) if result else "0"
 
     def visit_load(self, node: ir.Load, frame: _CallFrame) -> Value:
         if node.is_async:

@@ -46,14 +46,16 @@ sampled store nothing."""
 
 
 def find_called_function(kernel: PtxKernel) -> str:
-    """Return a function that a kernel calls, which `PtxMachine` cannot execute; "" if there is none.
+    """Return a function that a kernel calls, which `PtxMachine` cannot execute, in words; "" if there is none.
 
     Compilers call functions of their libraries that are too long to inline, and those with `__noinline__`. Functions of
     CUDA's device runtime do not count.
     """
     calls = (each for block in kernel.blocks for each in block.instructions if each.opcode == "call")
     names = (name for call in calls for operand in call.operands for name in _CALLED_NAME.findall(operand))
-    return next((name for name in names if not name.startswith(_DEVICE_RUNTIME)), "")
+    called = next((name for name in names if not name.startswith(_DEVICE_RUNTIME)), "")
+    is_pointer = called.startswith("prototype_")  # the called function's type
+    return "a function through a pointer" if is_pointer else f"the function {called}" if called else ""
 
 
 class PtxMachine:

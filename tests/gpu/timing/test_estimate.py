@@ -127,6 +127,24 @@ def test_what_cannot_be_estimated_is_said(tmp_path, without_nvcc) -> None:
         model_kernel(path, text, "k", 1, 32, ["zeros:4"], "h200")
 
 
+def test_calls_through_pointers_cost_what_the_called_functions_do(tmp_path, without_nvcc) -> None:
+    functions = """__device__ float more(float x) { for (int i = 0; i < 50; ++i) x = sqrtf(x + i); return x; }
+        __device__ float same(float x) { return x; }
+        __device__ void store(float *x) { *x = more(*x); }
+        __device__ void (*stores[2])(float *) = {store, store};"""
+    bodies = {
+        "direct": "x[i] = n > 4 ? same(x[i]) : more(x[i]);",
+        "pointer": "float (*f)(float) = n > 4 ? same : more; x[i] = f(x[i]);",
+        "table": "stores[n & 1](x + i);",
+    }
+    times = {}
+    for name, body in bodies.items():
+        text = f"{functions}\n__global__ void k(float *x, int n) {{ int i = threadIdx.x; {body} }}"
+        times[name] = model_kernel(tmp_path / "k.cu", text, "k", 1, 32, ["random:32", "3"], "h200").launches[0].time_us
+    assert times["pointer"] == pytest.approx(times["direct"], rel=0.1)
+    assert times["table"] == pytest.approx(times["direct"], rel=0.1)
+
+
 def test_what_only_a_predicate_reads_takes_a_register_only_from_its_write() -> None:
     """Loaded and stored under one predicate in each round, it is not kept from one round to the next."""
     loads = "".join(
