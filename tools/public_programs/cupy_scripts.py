@@ -114,7 +114,7 @@ _OTHERS = (
 )
 SCRIPTS = (*_EXAMPLES, *_TUTORIAL, *_OTHERS)
 NOTES = {
-    "examples/stream/cusparse.py": "needs `cupyx.scipy.sparse`",
+    "examples/stream/cusparse.py": "needs `cupyx.cusparse`",
     "cupy04.py": "launches blocks of 0 threads, which a GPU refuses too",
 }
 """Reasons for failures that are known."""

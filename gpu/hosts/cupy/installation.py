@@ -187,7 +187,7 @@ def _modules() -> dict[str, ForwardingModule]:
         modules[name] = ForwardingModule(name, None, _cupy_names())
     modules["cupy.fft.config"] = ForwardingModule("cupy.fft.config", None, utilities.FFT_CONFIG)
     modules["cupyx.profiler"] = ForwardingModule("cupyx.profiler", None, utilities.PROFILER)
-    modules["cupyx.scipy"] = ForwardingModule("cupyx.scipy", None, {"get_array_module": arrays.get_array_module})
+    modules["cupyx.scipy"] = ForwardingModule("cupyx.scipy", scipy, {"get_array_module": arrays.get_array_module})
     modules["cupyx.scipy.fft"] = ForwardingModule("cupyx.scipy.fft", scipy.fft, utilities.SCIPY_FFT)
     return modules
 

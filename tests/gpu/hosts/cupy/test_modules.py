@@ -45,6 +45,7 @@ info = {name.strip(): value.strip() for name, value in info.items()}
 assert info["CuPy Version"] == cp.__version__ and info["Device 0 Compute Capability"] == "90"
 assert info["Device 0 Name"] == cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
 assert abs(float(cupy.cublas.nrm2(cp.array([3.0, 4.0]))) - 5) < 1e-12
+assert cupyx.scipy.sparse.csr_matrix(cp.eye(3)).nnz == 3  # not imported by its name
 """
     )
     assert ended.code == 0, ended.stderr
