@@ -178,8 +178,11 @@ class _ProgramGrader:
         for n in dict.fromkeys((small, sizes[-1])):
             yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), COMPARED)
         for n in self._task.select_hidden_sizes(hidden):
-            for streams in STREAM_ORDERS[: 2 if self._program.streams else 1]:
-                yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), streams)
+            # In one trial the program may have to fail.
+            for trial in range(2 if self._stage.has_trials else 1):
+                yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden, trial=trial))
+            if self._program.streams:
+                yield _ProgramCase(GradingCase(n, RANDOM_KIND, hidden), STREAM_ORDERS[1])
 
     def _format_input(self, before: Mapping[str, Array], case: GradingCase) -> str:
         """Return the text of standard input: the arguments in order, one per line."""

@@ -80,6 +80,7 @@ CAPACITIES = [
     ("21-sparse-product/row", "k < offsets[row + 1]", "k < offsets[row] + (offsets[row + 1] - offsets[row]) % 256"),
     ("23-vector-loads/quads", "i < quads", "i < quads % 65536"),
     ("25-attention/scores", "c < d; ++c", "c < min(d, 64); ++c"),
+    ("25-attention/softmax", "-INFINITY", "-1000.0f"),
 ]
 LIMITED = [
     (

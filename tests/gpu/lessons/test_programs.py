@@ -75,6 +75,7 @@ WRONG: list[tuple[str, str | Edits, str]] = [
     (COPIES, (("if (i < n) y", "y"),), "out-of-bounds"),
     (COPIES, (("cudaFree(device_x);", "cudaFree(device_x);\n    *(volatile int *)0 = 1;"),), "crashes"),
     (ERRORS, ((CHECKED, "if (threads > 1024) return 0;"),), "exit code"),
+    (ERRORS, (("scale<<<", "if (n > 4096) n = 4096;\n    scale<<<"),), "differs"),
     (ERRORS, ((CHECKED, "if (n > 1 && failed(cudaGetLastError())) return 1;"),), "exit code"),
     (COPIES, (("(n + 127) / 128, 128", "1, n"),), "no kernel runs"),
     (COPIES, (("(n + 127) / 128, 128", "256, (n + 255) / 256"),), "no kernel runs"),
