@@ -45,8 +45,8 @@ _CODE_FETCHES, _BASE_SECTORS, _BASE_BYTES = 10.7, 818, 2580
 """L2 requests per sector of a kernel's code, and the L2 sectors and DRAM bytes that any launch needs besides. Measured
 on an H200. Its groups of multiprocessors fetch code even without a block."""
 _MERGED_SHARE_WITH_BARRIERS, _MERGED_SHARE_WITHOUT_BARRIERS = 0.4, 0.1
-"""The share of equal requests by many multiprocessors that are merged before they reach L2: with repeated barriers,
-which keep blocks in step, and without. Measured on an H200."""
+"""The share of equal requests by many multiprocessors that are merged before they reach L2: with barriers that keep
+blocks in step, and without. Measured on an H200."""
 _MEMORY_OPCODES = ("ld", "ldu", "st", "atom", "red")
 _COLD_START_CYCLES, _CODE_CYCLES, _MAXIMUM_CODE = 600.0, 6.0, 600.0
 """Cycles to load a launch's code and constants into cold caches: initially, and per instruction."""
@@ -295,12 +295,20 @@ class LaunchModel:
             array.stored * (1 - 1 / parts) + array.dram_loads * (1 - math.pow(parts, -array.mean_readers))
             for array in arrays
         )
-        barriers = sum(times for visit, times in caches.iterate_visits(path.steps) if self._has_barrier[visit.block])
-        merged = _MERGED_SHARE_WITH_BARRIERS if barriers > 1 else _MERGED_SHARE_WITHOUT_BARRIERS
+        merged = _MERGED_SHARE_WITH_BARRIERS if self._waits_after_loads(path) else _MERGED_SHARE_WITHOUT_BARRIERS
         loaded = sum(array.loaded * (1 - array.is_uniform * merged * (1 - 1 / array.mean_readers)) for array in arrays)
         stored = sum(array.stored for array in arrays)
         code_sectors = _BASE_SECTORS + _CODE_FETCHES * self._code_bytes / _SECTOR
         return loaded + stored + crossing + atomics * (2 - 1 / parts) + code_sectors
+
+    def _waits_after_loads(self, path: SampledPath) -> bool:
+        """Return whether warps wait for those of their block after they loaded, and not only before, as for a setup."""
+        has_loaded = False
+        for visit, _ in caches.iterate_visits(path.steps):
+            has_loaded |= any(request.space == "global" and request.kind == "ld" for request in visit.requests)
+            if has_loaded and self._has_barrier[visit.block]:
+                return True
+        return False
 
     def _count_path(self, path: SampledPath, warps: int, scale: float) -> dict[str, float]:
         counts = dict.fromkeys(("slots", "requests", "passes", "conflicts", "first cache", "atomics"), 0.0)
