@@ -357,7 +357,7 @@ def test_a_modeled_curve_of_a_quadratic_variant_ends_at_its_largest_size(qtbot, 
 def test_no_more_is_modeled_than_fills_the_gpu(qtbot, window) -> None:
     window.page.select_tab("Compare")
     click(qtbot, window.page.compare.views.buttons[LIMITS_VIEW])
-    assert window.page.compare.largest.currentData() == 20
+    assert window.page.compare.largest.currentData() == 18
 
 
 def test_each_variant_is_a_dot_below_the_roofs_of_the_gpu(qtbot, tab) -> None:
