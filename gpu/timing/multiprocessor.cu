@@ -92,7 +92,8 @@ extern "C" __global__ void multiprocessor(
     const long long *numbers, const double *rates,
     // operations: kind, pipe, issue slots, times, and the range of its registers
     const int *kinds, const int *pipes, const double *slots, const double *busy, const double *latencies,
-    const double *blocked, const int *written, const int *first_read, const int *reads, const int *request_of, const double *memory_share,
+    const double *blocked, const int *written, const int *first_read, const int *reads, const int *request_of,
+    const double *memory_share,
     // basic blocks: their first operations
     const int *first_operation,
     // the path: the visit of each step

@@ -592,7 +592,7 @@ def test_on_a_gpu_a_variant_that_takes_long_is_not_measured_at_larger_sizes(qtbo
 
 def test_on_a_gpu_sizes_go_as_far_as_variants_can_be_compared(qtbot, on_gpu):
     tab = on_gpu.page.compare
-    assert tab.largest.currentData() == 25
+    assert tab.largest.currentData() == 24
     select_largest_size(on_gpu, 14)
     on_gpu.host.deliver(0, Ready(ON_GPU))
     qtbot.wait(20)
