@@ -107,8 +107,6 @@ class ProblemStrip(QFrame):
         self._text = text
         metrics, parent = self.message.fontMetrics(), self.parentWidget()
         free = 0 if parent is None else parent.height() - look().px(_MIN_CODE_HEIGHT)
-        if not self.remedy.isHidden():
-            free -= self.remedy.sizeHint().height()
         lines = min(max(free // metrics.lineSpacing(), _MIN_LINES), _MAX_LINES)
         width = self.width() - self.next_button.sizeHint().width() - look().px(_MARGINS)
         room = QRect(0, 0, max(width, look().px(_MIN_TEXT_WIDTH)), 10_000)
