@@ -32,7 +32,7 @@ def test_json_has_the_median_its_spread_and_its_gaps(run) -> None:
     timing = report["timing"]
     assert timing == {
         "median": 6.0, "min": 2.0, "max": 10.0, "repetitions": 9, "launches": 1, "gaps": 0.0, "launch": 0.25,
-        "bound_by_launches": False, "comparable_from": 2**22,
+        "bound_by_launches": False, "comparable_from": 2**21,
     }  # fmt: skip
     assert report["time_ms"]["kernel"] == timing["median"]
     assert list(report["time_ms"]) == ["upload", "kernel", "download"]
@@ -43,7 +43,7 @@ def test_text_says_how_it_was_timed_and_what_to_take_instead(run) -> None:
     text = run("--n", "64")
     assert "median of 9 warm runs, 2.00 to 10.0 ms" in text
     assert "Too small to fill this GPU" in text
-    assert f"--n {2**22}, to compare variants" in text
+    assert f"--n {2**21}, to compare variants" in text
 
 
 def test_launches_that_bind_are_said(run, monkeypatch) -> None:
