@@ -534,6 +534,8 @@ def _is_outside(element: Any, size: int) -> bool:
     """Return whether an index is out of range. Compared as unsigned numbers, negative indices are large."""
     if isinstance(element, int):
         return not 0 <= element < size
+    if element.dtype.itemsize < 4:
+        element = element.astype(np.int32)  # as unsigned numbers of 8 or 16 bits they may be less than `size`
     return bool(element.size) and element.view(_UNSIGNED[element.dtype.itemsize]).max() >= size
 
 

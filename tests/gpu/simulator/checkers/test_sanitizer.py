@@ -54,3 +54,12 @@ __global__ void f(int *a) {{ __shared__ int s[32]; int i = threadIdx.x;
     assert found.positions[0].line == (1 if kind == "stack-overflow" else 3)
     if thread is not None:
         assert found.threads[0] == f"thread ({thread},0,0) in block (0,0,0)"
+
+
+@pytest.mark.parametrize("narrow", ["signed char", "short"])
+@pytest.mark.parametrize("access", ["b[threadIdx.x] = a[i];", "a[i] = 1;"])
+def test_negative_indices_of_few_bits_are_outside_of_long_arrays(narrow: str, access: str) -> None:
+    source = f"__global__ void f(int *a, int *b) {{ {narrow} i = threadIdx.x - 3; {access} }}"
+    (found, *_) = simulate("test.cu", "f", 1, 32, ["zeros:70000", "zeros:32"], source=source).findings
+    assert (found.kind, found.threads[0]) == ("out-of-bounds", "thread (0,0,0) in block (0,0,0)")
+    assert "element -3 of a" in found.message
