@@ -199,6 +199,14 @@ def test_colors_run_from_least_to_greatest_and_what_is_no_number_is_red():
     assert (color_matrix(np.full((2, 2), np.nan, np.float32), np.nan, np.nan) == (214, 39, 40)).all()
 
 
+def test_parts_of_a_matrix_are_colored_as_the_whole(monkeypatch):
+    values = np.random.default_rng(0).uniform(-1, 11, (7, 3)).astype(np.float32)
+    values[4, 1] = np.nan
+    whole = color_matrix(values, 0, 10)
+    monkeypatch.setattr("gpu.declaration.matrices._COLORED_ELEMENTS", 6)
+    np.testing.assert_array_equal(color_matrix(values, 0, 10), whole)
+
+
 def test_throughput_is_compared_over_sides(qtbot, multiplying):
     multiplying.page.tabs.setCurrentIndex(2)
     tab = multiplying.page.compare
