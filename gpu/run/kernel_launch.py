@@ -113,7 +113,9 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
     findings = list(simulation.findings)
     for schedule, other in others.items():
         findings += select_schedule_findings(other.findings, findings, schedule)
-    mistakes = collect_mistakes(findings, launch.file)
+    # In another schedule a race may also show as an uninitialized read, which the same edit fixes. An edit is tried in
+    # the launch's schedule, so it is only for findings in that.
+    own = simulation.findings
 
     def result_differs_in(schedule: str) -> bool:
         arrays = others[schedule].arrays
@@ -126,14 +128,14 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
             return False
 
     return Check(
-        mistakes=mistakes,
+        mistakes=collect_mistakes(findings, launch.file),
         diagnostics=build_diagnostics(
             findings, launch.text, Path(launch.file), simulation.warnings, (launch.grid, launch.block)
         ),
         ended=simulation.aborted,
         orders=orders,
         differing=tuple(schedule for schedule in orders if result_differs_in(schedule)),
-        remedy=find_remedy(findings, mistakes, launch.text, is_fixed_by) if small else None,
+        remedy=find_remedy(own, collect_mistakes(own, launch.file), launch.text, is_fixed_by) if small else None,
     )
 
 

@@ -21,7 +21,7 @@ def select_schedule_findings(found: Iterable[Finding], known: Iterable[Finding],
     """
     new = (finding for finding in found if finding.kind != "unfinished")
     return [
-        replace(finding, message=f"{finding.message} It occurs with --schedule {schedule}.")
+        replace(finding, message=f"{finding.message.removesuffix('.')}. It occurs with --schedule {schedule}.")
         for finding in _select_new_findings(new, known)
     ]
 

@@ -122,6 +122,23 @@ def test_a_missing_fence_is_offered_at_its_place(folder, missing: str) -> None:
     assert (remedy.line, remedy.text) == (place + 1, "        __threadfence();")
 
 
+REVERSED = """__global__ void reverse(const float *a, float *b) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __shared__ float s[64];
+    s[i] = a[i];
+    b[i] = s[63 - i];
+}
+"""
+
+
+def test_an_edit_is_offered_for_a_race_that_is_an_uninitialized_read_in_another_schedule(folder) -> None:
+    request = launch_request("reverse", "random:64", "zeros:64", text=REVERSED, block=(64,))
+    check = run_request(RunKernel(request), folder).simulation.check
+    assert {mistake.kind for mistake in check.mistakes} == {"race", "uninitialized"}
+    assert (check.remedy.line, check.remedy.text) == (5, "    __syncthreads();")
+    assert "element 63 of s. It occurs with --schedule " in check.diagnostics[-1].message
+
+
 def test_a_missing_barrier_is_told_with_what_mends_it(folder):
     text = TURNED.replace("BARRIER", "")
     check = run_request(RunKernel(launch_request("turn", "zeros:64", text=text, block=(64,))), folder).simulation.check
