@@ -157,8 +157,8 @@ def test_blocks_of_a_cluster_share_b_whose_rows_do_not_begin_at_lines(
 
 
 # On the simulator clusters run in lockstep: with a k that is worth it on a GPU this would take a minute.
-@pytest.mark.sweep
-def test_sixteen_blocks_share_a_long_k(fast_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n", [40, pytest.param(66, marks=pytest.mark.sweep)])
+def test_sixteen_blocks_share_a_long_k(fast_engine: Engine, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     monkeypatch.setattr(fp16, "_MIN_SPLIT_DEPTH", 64)
     monkeypatch.setattr(fp16, "_MIN_WIDEST_SPLIT_DEPTH", 64)
     monkeypatch.setattr(fp16, "_WIDEST_SPLIT_SHAPE", replace(fp16._WIDEST_SPLIT_SHAPE, stages=2))
@@ -174,7 +174,7 @@ def test_sixteen_blocks_share_a_long_k(fast_engine: Engine, monkeypatch: pytest.
             splits.append(defines["SPLITS"])
             return fast_engine.build(file, defines)
 
-    inputs = random_matrices(9, 66, 1160)
+    inputs = random_matrices(9, n, 1160)
     assert_product(run(Larger(), "warpgroups", inputs, alpha=0.5, beta=-2.0), inputs, 0.5, -2.0)
     assert set(splits) == {16}
 
