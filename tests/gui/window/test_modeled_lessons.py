@@ -77,6 +77,8 @@ class ClickCounter:
         table = self.window.page.compare.modeled_views.limits
         row = next(row for row in range(table.rowCount()) if table.item(row, 0).text().endswith(title))
         self._click(table.viewport(), table.visualItemRect(table.item(row, 0)).center())
+        # A table is drawn some time after its figures have come.
+        self.bot.waitUntil(lambda: any(table.item(row, column).font().bold() for column in COLUMNS.values()))
         return [table.item(row, column) for column in range(table.columnCount())]
 
 
