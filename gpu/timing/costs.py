@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gpu.base.warp import WARP
 from gpu.timing.gpus import GpuDescription
+from gpu.timing.ptx.analysis.lane_dependence import find_lane_registers
 from gpu.timing.ptx.analysis.tiles import TILE_ADDRESS, element_of, shape_of
 from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION, get_function_cost
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
@@ -93,7 +94,6 @@ _TO_TF32 = 3.2
 _CONSTANT_CYCLES = 2.0
 """Cycles of a multiprocessor for a constant at an index that all lanes share. Measured on an H200."""
 _APPROXIMATE_OPCODES = ("rsqrt", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "tanh")
-_LANE_REGISTERS = ("%tid", "%laneid")
 _BITWISE_OPCODES = ("and", "or", "xor", "not", "lop3")
 
 
@@ -108,6 +108,7 @@ class CostTable:
 
     def __init__(self, kernel: PtxKernel, gpu: GpuDescription) -> None:
         self._gpu = gpu
+        self._lane_registers = find_lane_registers(kernel)
         self._readers: dict[str, list[tuple[PtxInstruction, int]]] = defaultdict(list)
         self._writers: dict[str, list[PtxInstruction]] = defaultdict(list)
         for block in kernel.blocks:
@@ -187,7 +188,7 @@ class CostTable:
         if "const" in words:
             # A uniform constant with a known address is an operand; otherwise one of a pair that is prefetched. The
             # constant cache serves one address at a time to the lanes of a warp, and to all warps.
-            if any(self._varies_by_lane(name, set()) for name in instruction.read_registers):
+            if not self._lane_registers.isdisjoint(instruction.read_registers):
                 return OperationCost(MEMORY, LOAD_STORE, 1, 1, gpu.shared_cycles)
             uniform = not any(name.startswith("%") for name in instruction.read_registers)
             busy = _CONSTANT_CYCLES * gpu.schedulers
@@ -368,15 +369,6 @@ class CostTable:
             if len(makers) == 1 and makers[0].opcode == "mul" and "wide" in makers[0].modifiers:
                 return OperationCost(COMPUTE, FLOAT, 1, self._integer, latency + 1)
         return OperationCost(COMPUTE, INTEGER, 2, 2 * self._integer * 0.7, latency + 2)
-
-    def _varies_by_lane(self, register: str, visited: set[str]) -> bool:
-        """Return whether a register may differ between the lanes of a warp: whether the thread's index is in it."""
-        visited.add(register)
-        return any(
-            any(operand.startswith(_LANE_REGISTERS) for operand in writer.operands[1:])
-            or any(self._varies_by_lane(name, visited) for name in writer.read_registers if name not in visited)
-            for writer in self._writers.get(register, ())
-        )
 
     def _is_narrowed(self, register: str, visited: set[str]) -> bool:
         """Return whether only the low half of a sum is used, as for an address in shared memory."""

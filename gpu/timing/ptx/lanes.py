@@ -54,6 +54,11 @@ class SampleLanes:
         rows: Array = self.bits.reshape(-1, WARP)[self.warps]
         return rows
 
+    @cached_property
+    def has_complete_warps(self) -> bool:
+        """Whether all lanes of each of these warps are in the set."""
+        return bool(self.rows.all())
+
     def split(self, condition: Any) -> tuple[SampleLanes | None, SampleLanes | None]:
         """Split the set by a condition, one value for all lanes or one per lane, into true and false lanes."""
         if not isinstance(condition, np.ndarray) or not condition.ndim:

@@ -14,12 +14,13 @@ from gpu.base.errors import KernelError
 from gpu.timing.ptx import exchanges
 from gpu.timing.ptx.analysis.backward_slices import MEMORY_OPCODES, find_access_slice
 from gpu.timing.ptx.analysis.control_flow import END, NaturalLoop, find_loops, find_reconvergence_points
+from gpu.timing.ptx.analysis.lane_dependence import find_lane_registers
 from gpu.timing.ptx.analysis.tiles import TILE_ADDRESS, compute_tile_offsets
 from gpu.timing.ptx.lanes import SampleLanes, merge_lanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.operations import COMPARISONS, DTYPES, convert_value, find_operand_types, find_operation
 from gpu.timing.ptx.path import PERIOD, RepeatedIterations, SampledPath, Visit
-from gpu.timing.ptx.program import PtxInstruction, PtxKernel, lay_out_variables
+from gpu.timing.ptx.program import PtxInstruction, PtxKernel, find_registers, lay_out_variables
 from gpu.timing.ptx.sampled_blocks import SPECIAL_REGISTERS, BlockMemory, GridShape, LoopState, SampledBlocks
 from gpu.timing.ptx.thread_operations import has_thread_operations
 from gpu.timing.ptx.values import parse_constant, reinterpret_value, select_lanes, widen_value
@@ -91,6 +92,7 @@ class PtxMachine:
         self._read_registers = {
             name for block in kernel.blocks for each in block.instructions for name in each.read_registers
         }
+        self._lane_registers = find_lane_registers(kernel)
         self._spin_loops = {loop for loop in self.loops.values() if _is_spin_loop(kernel, loop)}
         self._code = [
             [
@@ -993,16 +995,20 @@ class PtxMachine:
         mode = next(word for word in instruction.modifiers if word in modes)
         kind_of = "atom" if returns else "red"
         decides = self._is_required(instruction)
-        counts_up = mode == "add" and operands[1] == "1" and not self._is_read(instruction.operands[0])
-        whole_sum = mode == "add" and instruction.type in ("u32", "s32") and not self._is_read(instruction.operands[0])
+        is_read, is_word = self._is_read(instruction.operands[0]), instruction.type[1:] == "32" and dtype.kind in "iu"
+        counts_up = mode == "add" and operands[1] == "1" and not is_read
         is_equal_sum = mode == "add" and instruction.type in ("u32", "s32", "u64") and _is_constant(operands[1])
+        is_reduced = is_word and mode in _REDUCED_MODES and not is_read
+        is_scanned = is_word and mode == "add" and is_read
+        has_one_address = self._lane_registers.isdisjoint(find_registers(operands[0]))
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             kind, locations = state.resolve(space, address(state), mask)
-            # The hardware counts lanes on a word of shared memory. For one address, the assembler sums integers of a
-            # warp, also if lanes read the previous value, provided that all add the same value.
-            combined = (is_equal_sum or (whole_sum and kind == "global")) and not locations.ndim
-            combined |= counts_up and kind == "shared"
+            # The hardware counts lanes on a word of shared memory. For an address that a warp's lanes share, the
+            # assembler combines their operands; if they read the previous value, only sums, of equal values or of
+            # complete warps.
+            is_whole = is_equal_sum or (kind == "global" and (is_reduced or (is_scanned and mask.has_complete_warps)))
+            combined = (is_whole and (has_one_address or not locations.ndim)) or (counts_up and kind == "shared")
             state.record_request(
                 index, kind, kind_of, locations, dtype.itemsize, mask, combined=combined,
                 is_loop=instruction.is_shared_loop,
@@ -1019,6 +1025,8 @@ class PtxMachine:
         return run
 
 
+_REDUCED_MODES = ("add", "min", "max", "and", "or", "xor")
+"""Atomic operations whose operands the assembler combines, for 32-bit integers."""
 _NEGATED = {
     "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq", "lo": "hs", "hs": "lo", "hi": "ls",
     "ls": "hi",

@@ -93,13 +93,13 @@ class PtxInstruction:
             return ()
         if self.opcode == "wmma" and self.modifiers[0] == "store":
             return ()
-        return tuple(_find_registers(self.operands[0])) if self.operands else ()
+        return tuple(find_registers(self.operands[0])) if self.operands else ()
 
     @cached_property
     def read_registers(self) -> tuple[str, ...]:
         """The registers that the instruction reads, including its guard."""
         rest = self.operands if not self.written_registers else self.operands[1:]
-        registers = [name for operand in rest for name in _find_registers(operand)]
+        registers = [name for operand in rest for name in find_registers(operand)]
         return (*registers, self.guard) if self.guard else tuple(registers)
 
     @property
@@ -391,7 +391,8 @@ def _find_successors(block: BasicBlock, labels: dict[str, int], count: int) -> t
     return target if not last.guard else tuple(dict.fromkeys((*target, *next_block)))
 
 
-def _find_registers(operand: str) -> Iterator[str]:
+def find_registers(operand: str) -> Iterator[str]:
+    """Yield the names of an operand's registers, except special ones."""
     for match in _REGISTER.finditer(operand):
         if not _SPECIAL.match(match[0]):
             yield match[0]

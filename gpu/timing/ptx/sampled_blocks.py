@@ -412,7 +412,7 @@ class SampledBlocks:
         size : int
             Bytes per lane.
         combined : bool
-            Whether the hardware combines the lanes of an atomic operation.
+            Whether the lanes of an atomic operation are combined.
         is_loop : bool
             Whether an atomic operation is a loop that repeats it until no other thread has changed the word.
         """
@@ -423,8 +423,11 @@ class SampledBlocks:
         starts, sectors = np.zeros(warps.size + 1, np.int64), _NO_SECTORS
         rows = places.reshape(-1, WARP)[warps] if places.ndim else np.broadcast_to(places, (warps.size, WARP))
         if operation in ("atom", "red"):
-            if combined:  # on shared memory, it counts the lanes on one word; at one address, it sums those of a warp
-                passes = count_bank_passes(rows >> 2, mask.rows) if kind == "shared" and places.ndim else passes
+            if combined and kind == "shared":  # the hardware counts the lanes on one word
+                passes = count_bank_passes(rows >> 2, mask.rows) if places.ndim else passes
+            elif combined:  # the assembler combines the lanes of warps that have one address
+                contending = count_contending_lanes(rows, mask.rows)
+                passes = np.where(contending == lanes, 1, contending)
             elif kind == "shared":
                 spread = places if places.ndim else np.full(self.lanes, places, np.int64)
                 passes, minimum, _ = traffic.count_atomic_wavefronts(self._group_warps(mask), spread // size, size)
