@@ -21,6 +21,8 @@ _LINE = 128
 _SETS = 64
 _WINDOW_SHIFT = WINDOW_BITS - 5
 _LOAD, _STORE, _UNCACHED = 0, 1, 2
+CACHED_SPACES = ("global", "local")
+"""The state spaces whose requests L1 and L2 cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +156,7 @@ def simulate_l1_cache(
             continue
         levels = load_depths(step.block)
         for index, request in zip(step.instruction_indices, step.requests, strict=True):
-            if request.space not in ("global", "local"):
+            if request.space not in CACHED_SPACES:
                 continue
             warp_count = int(np.searchsorted(request.warps, warps))
             sectors = request.sectors[: request.starts[warp_count]]
@@ -251,11 +253,11 @@ def _limit_misses_after_skips(steps: Sequence[Step], cached_requests: dict[int, 
 
 
 def count_requested_sectors(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:
-    """Return the sectors of global memory that a path's first warps request, by array and kind of request."""
+    """Return the sectors in L2 that a path's first warps request, by array and kind of request."""
     sectors: dict[tuple[int, str], float] = defaultdict(float)
     for visit, times in iterate_visits(path.steps):
         for request in visit.requests:
-            if request.space == "global" and request.sectors.size:
+            if request.space in CACHED_SPACES and request.sectors.size:
                 warp_count = int(np.searchsorted(request.warps, warps))
                 sectors[window_of(request), request.kind] += times * float(request.starts[warp_count])
     return dict(sectors)
@@ -269,7 +271,7 @@ def count_missed_sectors(
     for visit, times in iterate_visits(path.steps):
         for request in visit.requests:
             cached_request = cached.get(id(request))
-            if cached_request is not None and request.space == "global" and request.sectors.size:
+            if cached_request is not None and request.sectors.size:
                 counts = cached_request.unpaired_misses if unpaired else cached_request.misses
                 sectors[window_of(request), request.kind] += times * float(counts.sum())
     return dict(sectors)
@@ -278,6 +280,18 @@ def count_missed_sectors(
 def window_of(request: MemoryRequest) -> int:
     """Return the number of the array that a request accesses."""
     return int(request.sectors[0] >> _WINDOW_SHIFT)
+
+
+def count_local_sectors(steps: Sequence[Step], warps: int) -> int:
+    """Return the distinct sectors of local memory that a sample's first warps access."""
+    pieces = [
+        request.sectors[: request.starts[int(np.searchsorted(request.warps, warps))]]
+        for step in steps
+        if isinstance(step, Visit)
+        for request in step.requests
+        if request.space == "local"
+    ]
+    return np.unique(np.concatenate(pieces)).size if pieces else 0
 
 
 def find_sectors(steps: Sequence[Step], first: int, end: int, *, stores: bool) -> dict[int, Array]:

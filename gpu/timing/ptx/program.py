@@ -167,6 +167,11 @@ class PtxKernel:
         return lay_out_variables(self.shared_variables)[1]
 
     @property
+    def local_bytes(self) -> int:
+        """The total size of a thread's arrays in local memory."""
+        return lay_out_variables([variable for variable in self.variables if variable.space == "local"])[1]
+
+    @property
     def shared_variables(self) -> tuple[PtxVariable, ...]:
         return tuple(variable for variable in self.variables if variable.space == "shared" and variable.size)
 

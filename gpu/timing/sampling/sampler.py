@@ -17,7 +17,7 @@ from gpu.timing.occupancy import Occupancy, compute_occupancy
 from gpu.timing.ptx.analysis.load_chains import compute_load_depths
 from gpu.timing.ptx.census import GridCensus
 from gpu.timing.ptx.machine import PtxMachine
-from gpu.timing.ptx.memory import SampledMemory
+from gpu.timing.ptx.memory import LOCAL_WINDOW, SampledMemory
 from gpu.timing.ptx.path import SampledPath
 from gpu.timing.ptx.sampled_blocks import GridShape
 from gpu.timing.sampling.blocks import (
@@ -183,7 +183,7 @@ class LaunchSampler:
         cached = self.simulate_l1_cache(path, shape, slots, slots)
         traffic = TrafficModel(
             gpu, shape, path, slots * shape.warps, cached, chosen.sharing, grid_path, chosen.blocks_per_sample,
-            memory.sizes,
+            {**memory.sizes, LOCAL_WINDOW: WARP * self._machine.kernel.local_bytes},
         ).compute_traffic()  # fmt: skip
         # A multiprocessor with more blocks than others gets a larger share of common resources.
         active = shape.blocks / per_machine

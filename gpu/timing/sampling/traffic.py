@@ -9,6 +9,7 @@ from functools import cached_property
 from gpu.timing import caches
 from gpu.timing.caches import ArrayTraffic, CachedRequest, GridSharing, LaunchTraffic
 from gpu.timing.gpus import GpuDescription
+from gpu.timing.ptx.memory import LOCAL_WINDOW
 from gpu.timing.ptx.path import SampledPath, Visit
 from gpu.timing.ptx.sampled_blocks import GridShape
 
@@ -36,7 +37,7 @@ class TrafficModel:
     blocks_per_sample : float
         The number of the grid's blocks that each of those represents.
     sizes : mapping of int to int
-        The size of each array in bytes.
+        The size of each array in bytes; of local memory, that of a warp.
     """
 
     gpu: GpuDescription
@@ -54,7 +55,8 @@ class TrafficModel:
         traffic = LaunchTraffic()
         self._add_l2_sectors(traffic)
         self._add_dram_loads(traffic)
-        self._add_dram_stores(traffic)
+        local_sectors = self._add_local_loads(traffic)
+        self._add_dram_stores(traffic, local_sectors)
         return traffic
 
     @property
@@ -88,12 +90,12 @@ class TrafficModel:
         total: dict[int, float] = {}
         for visit, times in caches.iterate_visits(self.path.steps):
             for request in visit.requests:
-                if request.space == "global" and request.sectors.size:
+                if request.space in caches.CACHED_SPACES and request.sectors.size:
                     window = caches.window_of(request)
                     total[window] = total.get(window, 0.0) + times * request.sectors.size
         for step in self.path.steps:
             for request in step.requests if isinstance(step, Visit) else ():
-                if request.space == "global" and request.sectors.size:
+                if request.space in caches.CACHED_SPACES and request.sectors.size:
                     window = caches.window_of(request)
                     executed[window] = executed.get(window, 0.0) + request.sectors.size
         return {window: amount / executed[window] for window, amount in total.items() if executed.get(window)}
@@ -154,14 +156,31 @@ class TrafficModel:
             )
             array.scatter_factor, array.pair_factor = self._compute_scatter_factor(pairs), pairs
         for window, array in traffic.arrays.items():
-            if window not in loads and array.loaded:  # the block whose neighbors were sampled does not load from it
+            # The block whose neighbors were sampled does not load from such an array.
+            if window not in (*loads, LOCAL_WINDOW) and array.loaded:
                 array.dram_loads = min(array.loaded, self._array_sectors(window))
 
-    def _add_dram_stores(self, traffic: LaunchTraffic) -> None:
+    def _add_local_loads(self, traffic: LaunchTraffic) -> float:
+        """Add the loads of local memory from DRAM; return its sectors that are stored to DRAM.
+
+        Local memory is cached as global memory; L2 holds a share of what all resident threads use.
+        """
+        array = traffic.arrays.get(LOCAL_WINDOW)
+        if array is None:
+            return 0.0
+        factor = self._repetition_factors.get(LOCAL_WINDOW, 1.0)
+        own_sectors = caches.count_local_sectors(self.path.steps, self.warps) * factor
+        blocks = min(self.shape.blocks, self.sharing.concurrent_blocks)
+        resident = min(own_sectors / self.warps, self._array_sectors(LOCAL_WINDOW)) * blocks * self.shape.warps
+        missing_share = 1 - min(1.0, self._cache_sectors / max(resident, 1.0))
+        array.dram_loads = missing_share * array.loaded
+        return missing_share * array.stored
+
+    def _add_dram_stores(self, traffic: LaunchTraffic, local_sectors: float) -> None:
         """Add the stores to DRAM; L2 retains a share of what the launch transfers, and evicts earlier stores."""
         gpu = self.gpu
         stores = caches.count_distinct_sectors(self.path.steps, self.shape.warps, self.sharing, stores=True)
-        stored_arrays = []
+        stored_arrays = [(traffic.arrays[LOCAL_WINDOW], local_sectors, 1.0)] if local_sectors else []
         for window, (_, grid, pairs, _) in stores.items():
             array = traffic.arrays.setdefault(window, ArrayTraffic())
             factor = self._repetition_factors.get(window, 1.0) * self._grid_factors.get((window, "st"), 1.0)
@@ -220,7 +239,7 @@ def compute_memory_shares(
     for step, _ in caches.iterate_visits(path.steps):
         for instruction_index, request in zip(step.instruction_indices, step.requests, strict=True):
             key = (step.block, instruction_index)
-            if request.space != "global" or key in shares or not request.sectors.size:
+            if request.space not in caches.CACHED_SPACES or key in shares or not request.sectors.size:
                 continue
             array = traffic.arrays.get(caches.window_of(request))
             if array is None:

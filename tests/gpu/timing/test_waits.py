@@ -255,3 +255,27 @@ def test_a_loop_that_waits_for_another_block_ends_though_it_holds_nan() -> None:
         ret;
     """)
     assert cycles < 20 * LATENCY
+
+
+def test_local_memory_beyond_the_last_cache_is_stored_to_dram_and_loaded_from_it() -> None:
+    """Each thread stores an array and loads it; L2 holds half of its size of what all resident threads use."""
+
+    def count_dram_bytes(size: int) -> float:
+        loops = "".join(
+            f"""
+            mov.u32 %r5, 0;
+        $L{label}:
+            add.s32 %r6, %r7, %r5;
+            {access};
+            add.s32 %r5, %r5, 4;
+            setp.lt.u32 %p1, %r5, {size};
+            @%p1 bra $L{label};
+            """
+            for label, access in ((1, "st.local.u32 [%r6], %r1"), (2, "ld.local.u32 %r8, [%r6]"))
+        )
+        return estimate(f".local .align 4 .b8 words[{size}]; mov.u32 %r7, words; {loops} ret;", blocks, 256).dram_bytes
+
+    blocks, resident = 10000, H200.multiprocessors * 2048
+    missing = 1 - H200.last_cache_bytes / 2 / (resident * 1024)
+    assert count_dram_bytes(1024) == pytest.approx(2 * 1024 * blocks * 256 * missing, rel=0.05)
+    assert count_dram_bytes(64) < 0.01 * 64 * blocks * 256
