@@ -1,4 +1,4 @@
-"""Child processes that run Python: start them, shield them from Ctrl+C, end them, and describe how they ended."""
+"""Child processes: start them, shield them from Ctrl+C, end them, and describe how they ended."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import site
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 from gpu.base.paths import ROOT
@@ -25,23 +26,25 @@ def keep_user_packages() -> dict[str, str]:
 def start_python(
     *arguments: str,
     stdin: int | IO[bytes] = subprocess.PIPE,
-    stdout: int = subprocess.PIPE,
+    stdout: int | IO[bytes] = subprocess.PIPE,
     stderr: int = subprocess.DEVNULL,
     environment: Mapping[str, str] | None = None,
     inherited: Collection[str] | None = None,
+    folder: Path | None = ROOT,
     own_session: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start this Python in the program's folder, without a console window.
+    """Start this Python, without a console window.
 
     `environment` is added to this process's, of which `inherited` names the variables to pass on; None passes all. The
-    terminal's Ctrl+C does not reach a process with `own_session`.
+    child's current folder is the program's, or this process's if `folder` is None. The terminal's Ctrl+C does not reach
+    a process with `own_session`.
     """
     flags = 0
     if sys.platform == "win32":
         flags = subprocess.CREATE_NO_WINDOW | (subprocess.CREATE_NEW_PROCESS_GROUP if own_session else 0)
     return subprocess.Popen(
         [sys.executable, *arguments],
-        cwd=ROOT,
+        cwd=folder,
         env={
             **{name: text for name, text in os.environ.items() if inherited is None or name in inherited},
             **(environment or {}),

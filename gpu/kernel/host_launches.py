@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu.base.errors import InputError
 from gpu.base.python_operators import OPERATORS
-from gpu.files.source_lexer import blank_comments_and_literals, split_at_commas
+from gpu.files.source_lexer import blank_comments_and_literals, find_launches, split_at_commas
 
 Extents = tuple[int, ...]
 Extent = int | Sequence[int]
@@ -143,8 +143,11 @@ def find_host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | 
 
 def _find_launches(text: str, name: str) -> Iterator[tuple[int, str, list[str]]]:
     """Yield the position of each launch of a kernel, its template arguments, and the parts of its <<<...>>>."""
-    for match in re.finditer(rf"\b{re.escape(name)}\s*(<[^<>;{{}}]*>)?\s*<<<([^;{{}}]*?)>>>\s*\(", text):
-        yield match.start(), re.sub(r"\s", "", match[1] or ""), split_at_commas(match[2])
+    launched = re.compile(rf"\b{re.escape(name)}\s*(<[^<>;{{}}]*>)?\s*\Z")
+    for launch in find_launches(text.encode("ascii", "replace")):  # a byte per letter, so that offsets stay the same
+        match = launched.search(text, 0, launch.start)
+        if match is not None:
+            yield match.start(), re.sub(r"\s", "", match[1] or ""), split_at_commas(text[slice(*launch.configuration)])
 
 
 def _text_in_scope(text: str, position: int) -> str:

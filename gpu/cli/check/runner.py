@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpu.base.child_processes import ONE_THREAD, end_process, signal_name
+from gpu.base.child_processes import ONE_THREAD, end_process, signal_name, start_python
 from gpu.base.paths import ROOT
 from gpu.cli.check.findings import CheckedFinding, SourceLocator, build_findings
 from gpu.cli.check.units import CheckUnit
@@ -119,18 +118,16 @@ class UnitRunner:
         command, *words = unit.command
         is_kernel = command == "simulate"
         options = ["--json"] if is_kernel else ["--check", "--report", str(report)]
-        arguments = [sys.executable, str(ROOT / "main.py"), command, *options, *words]
         with open(report if is_kernel else os.devnull, "wb") as file, self._lock:
             if self._is_stopped:
                 return REFUSED, "", False
-            child = subprocess.Popen(
-                arguments,
+            child = start_python(
+                str(ROOT / "main.py"), command, *options, *words,
                 stdin=subprocess.DEVNULL,
                 stdout=file if is_kernel else subprocess.PIPE,
                 stderr=subprocess.PIPE if is_kernel else subprocess.STDOUT,
-                env={**os.environ, **ONE_THREAD},
-                start_new_session=True,
-            )
+                environment=ONE_THREAD, folder=None, own_session=True,
+            )  # fmt: skip
             self._children.add(child)
             self._watch_children()
         is_late = threading.Event()
