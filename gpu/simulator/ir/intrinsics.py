@@ -190,6 +190,32 @@ b = {0} i32 $y to i64
 product = mul i64 $a, $b
 high = lshr i64 $product, 32
 trunc i64 $high to i32"""
+_PERMUTE_BYTES = (
+    """low = zext i32 $x to i64
+upper = zext i32 $y to i64
+high = shl i64 $upper, 32
+both = or i64 $low, $high
+"""
+    + "\n".join(
+        f"""choice{place} = lshr i32 $z, {4 * place}
+number{place} = and i32 $choice{place}, 7
+wide{place} = zext i32 $number{place} to i64
+bits{place} = shl i64 $wide{place}, 3
+word{place} = lshr i64 $both, $bits{place}
+byte{place} = trunc i64 $word{place} to i8
+sign{place} = ashr i8 $byte{place}, 7
+flag{place} = and i32 $choice{place}, 8
+is_sign{place} = icmp ne i32 $flag{place}, 0
+chosen{place} = select i1 $is_sign{place}, i8 $sign{place}, i8 $byte{place}
+value{place} = zext i8 $chosen{place} to i32
+shifted{place} = shl i32 $value{place}, {8 * place}"""
+        for place in range(4)
+    )
+    + """
+first = or i32 $shifted0, $shifted1
+second = or i32 $shifted2, $shifted3
+or i32 $first, $second"""
+)
 _INTERPOLATE = """rest = fsub $T 1.0, $z
 a = fmul $T $rest, $x
 b = fmul $T $z, $y
@@ -215,6 +241,7 @@ INTRINSICS: dict[str, Operation] = {
             _fast("sin", np.sin),
             _fast("cos", np.cos),
             _fast("tan", np.tan),
+            _fast("tanh", np.tanh),
             _fast("pow", np.power),
             _device("__fdividef", "float(float, float)", np.true_divide, "fdiv float $x, $y",
                 "@nvvm.div.approx.f $x, $y", ptx=Missing("is the instruction of /"), host="x / y"),
@@ -274,6 +301,8 @@ INTRINSICS: dict[str, Operation] = {
             _device("__umulhi", "unsigned int(unsigned int, unsigned int)", functions.multiply_high,
                 _MULTIPLY_HIGH.format("zext"), ptx=Missing("is that of __mulhi"),
                 host="(unsigned int)((unsigned long long)x * y >> 32)"),
+            _device("__byte_perm", "unsigned int(unsigned int, unsigned int, unsigned int)", functions.permute_bytes,
+                _PERMUTE_BYTES, "@nvvm.prmt $x, $y, $z", ptx="prmt", host="__lockstep_permute_bytes(x, y, z)"),
             _bits("__float_as_int", "float", "int", np.int32, "bitcast float $x to i32"),
             _bits("__float_as_uint", "float", "unsigned int", np.uint32, "bitcast float $x to i32"),
             _bits("__int_as_float", "int", "float", np.float32, "bitcast i32 $x to float"),

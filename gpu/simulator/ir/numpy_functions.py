@@ -154,6 +154,18 @@ def multiply_high(x: Value, y: Value) -> Value:
     return high.view(x.dtype)
 
 
+def permute_bytes(x: Value, y: Value, selector: Value) -> Value:
+    """Return four of the eight bytes of two words, or the signs of these bytes, by a selector of 4 bits for each."""
+    both = x.astype(np.uint64) | y.astype(np.uint64) << np.uint64(32)
+    permuted = np.zeros(np.broadcast(x, y, selector).shape, np.uint32)
+    for place in range(4):
+        choice = selector >> np.uint32(4 * place) & np.uint32(15)
+        byte = (both >> (choice & np.uint32(7)).astype(np.uint64) * np.uint64(8)).astype(np.uint8)
+        signs = (byte >> np.uint8(7)) * np.uint8(255)
+        permuted |= np.where(choice & np.uint32(8), signs, byte).astype(np.uint32) << np.uint32(8 * place)
+    return permuted[()]
+
+
 def reinterpret_bits(dtype: type) -> Function:
     """Return a function that interprets the same bits as another type."""
     return lambda x: x.view(dtype)

@@ -94,17 +94,6 @@ def _insert_bits(a: Value, b: Value, position: Value, length: Value) -> Value:
     return (b & ~mask) | ((a << np.minimum(position, np.uint32(31))) & mask)
 
 
-def _permute_bytes(a: Value, b: Value, selector: Value) -> Value:
-    both = a.astype(np.uint64) | (b.astype(np.uint64) << np.uint64(32))
-    permuted = np.zeros(np.broadcast(a, b, selector).shape, np.uint32)
-    for byte in range(4):
-        chosen = (selector >> np.uint32(4 * byte)) & np.uint32(15)
-        value = (both >> ((chosen & np.uint32(7)).astype(np.uint64) * np.uint64(8))).astype(np.uint32) & np.uint32(255)
-        value = np.where(chosen & np.uint32(8), np.where(value & np.uint32(128), np.uint32(255), np.uint32(0)), value)
-        permuted = permuted | (value << np.uint32(8 * byte))
-    return permuted
-
-
 def _lookup_logic(a: Value, b: Value, c: Value, table: Value) -> Value:
     code = int(np.ravel(table)[0])
     result = np.zeros_like(a | b | c)
@@ -151,7 +140,6 @@ _OPERATIONS: dict[str, Operation] = {
     "mapa": lambda address, rank: address,
     "bfe": _extract_bits,
     "bfi": _insert_bits,
-    "prmt": _permute_bytes,
     "lop3": _lookup_logic,
     "copysign": lambda a, b: np.copysign(b, a),
     "shl": _shift("shl"),

@@ -115,6 +115,49 @@ def test_remainders_are_of_the_nearest_multiple_and_of_two_the_even_one() -> Non
     np.testing.assert_array_equal(out, list(map(math.remainder, x, y)))
 
 
+def test_quotients_of_remainders_have_their_last_bits_and_their_sign() -> None:
+    source = """__global__ void k(float *rest, int *quotient, const float *x, const float *y) {
+        int i = threadIdx.x; rest[i] = remquof(x[i], y[i], quotient + i);
+    }"""
+    x, y = np.float32(np.random.default_rng(2).integers(-4000, 4000, (2, 256)) / 8)
+    y[y == 0] = 3
+    rest, quotient, *_ = run_kernel(source, "k", np.zeros(256, np.float32), np.zeros(256, np.int32), x, y, block=256)
+    np.testing.assert_array_equal(rest, [*map(math.remainder, x.tolist(), y.tolist())])
+    multiples = (x.astype(np.float64) - rest) / y
+    assert (np.abs(quotient) < 8).all()
+    np.testing.assert_array_equal(quotient % 8, multiples % 8)
+    assert (np.sign(quotient) * np.sign(multiples) >= 0).all()
+
+
+def test_sines_of_multiples_of_pi_are_exact_at_quarters_of_a_turn() -> None:
+    source = """__global__ void k(float *sines, float *cosines, const float *x) {
+        int i = threadIdx.x; sincospif(x[i], sines + i, cosines + i);
+    }"""
+    x = np.float32(np.arange(-8, 9) / 2)
+    sines, cosines, _ = run_kernel(source, "k", *np.zeros((2, 17), np.float32), x, block=17)
+    np.testing.assert_array_equal(sines, np.rint(np.sin(np.pi * x.astype(np.float64))))
+    np.testing.assert_array_equal(cosines, np.rint(np.cos(np.pi * x.astype(np.float64))))
+
+
+def test_set_bits_are_found_in_both_directions() -> None:
+    source = """__global__ void k(int *found, float *norms, const float *values) {
+        int i = threadIdx.x;
+        found[i] = (int)__fns(0b10110u, i % 5, i / 5 - 3);
+        norms[i] = normf(i, values) * rnormf(i, values);
+    }"""
+    found, norms, _ = run_kernel(
+        source, "k", np.zeros(35, np.int32), np.zeros(35, np.float32), np.ones(35, np.float32), block=35
+    )
+    expected = []
+    for i in range(35):
+        base, offset = i % 5, i // 5 - 3
+        set_bits = [place for place in (1, 2, 4) if (place >= base if offset > 0 else place <= base)]
+        ordered = set_bits if offset > 0 else set_bits[::-1] if offset else [base] * (base in set_bits)
+        expected.append((ordered[max(abs(offset), 1) - 1 :] or [-1])[0])
+    assert found.tolist() == expected
+    np.testing.assert_allclose(norms[1:], 1, rtol=1e-6)
+
+
 def test_integers() -> None:
     calls = (
         "__mul64hi(a, b)", "(long long)__umul64hi(a, b)", "(long long)__brevll(a)", "__byte_perm(x, y, 0x7a30)",

@@ -16,3 +16,12 @@ static inline unsigned int __lockstep_reverse_bits(unsigned int x) {
     return reversed;
 }
 static inline int __lockstep_low_24(int x) { return (int)((unsigned int)x << 8) >> 8; }
+static inline unsigned int __lockstep_permute_bytes(unsigned int x, unsigned int y, unsigned int selector) {
+    unsigned long long both = (unsigned long long)y << 32 | x;
+    unsigned int permuted = 0;
+    for (int place = 0; place < 4; ++place) {
+        signed char byte = (signed char)(both >> 8 * (selector >> 4 * place & 7));
+        permuted |= (unsigned int)(unsigned char)(selector >> 4 * place & 8 ? byte >> 7 : byte) << 8 * place;
+    }
+    return permuted;
+}

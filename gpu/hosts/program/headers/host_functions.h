@@ -8,7 +8,10 @@
 #undef __device__
 #define __host__
 #define __device__
+#define LOCKSTEP_API
+#include "../../../simulator/shim/lockstep/pi.h"
 #include "../../../simulator/shim/lockstep/vectors.h"
+#undef LOCKSTEP_API
 #pragma pop_macro("__host__")
 #pragma pop_macro("__device__")
 
@@ -36,11 +39,6 @@ LOCKSTEP_MIXED(float, double, double)
 
 static inline float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 static inline double rcbrt(double x) { return 1.0 / cbrt(x); }
-static inline double sinpi(double x) { return sin(M_PI * x); }
-static inline double cospi(double x) { return cos(M_PI * x); }
-static inline float sinpif(float x) { return (float)sin(M_PI * x); }
-static inline float cospif(float x) { return (float)cos(M_PI * x); }
-static inline void sincospi(double x, double *s, double *c) { *s = sinpi(x), *c = cospi(x); }
 static inline float saturate(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 template <typename T>
 static inline T __ldg(const T *address) {

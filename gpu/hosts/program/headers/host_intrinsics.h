@@ -24,6 +24,8 @@ static inline float __sinf(float x) { return sinf(x); }
 static inline float __cosf(float x) { return cosf(x); }
 #define __tanf __lockstep_tanf
 static inline float __tanf(float x) { return tanf(x); }
+#define __tanhf __lockstep_tanhf
+static inline float __tanhf(float x) { return tanhf(x); }
 #define __powf __lockstep_powf
 static inline float __powf(float x, float y) { return powf(x, y); }
 static inline float __fdividef(float x, float y) { return x / y; }
@@ -66,6 +68,7 @@ static inline int __mul24(int x, int y) { return (int)((long long)__lockstep_low
 static inline unsigned int __umul24(unsigned int x, unsigned int y) { return (x & 0xffffff) * (y & 0xffffff); }
 static inline int __mulhi(int x, int y) { return (int)((long long)x * y >> 32); }
 static inline unsigned int __umulhi(unsigned int x, unsigned int y) { return (unsigned int)((unsigned long long)x * y >> 32); }
+static inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int z) { return __lockstep_permute_bytes(x, y, z); }
 static inline int __float_as_int(float x) { return __lockstep_bits<int>(x); }
 static inline unsigned int __float_as_uint(float x) { return __lockstep_bits<unsigned int>(x); }
 static inline float __int_as_float(int x) { return __lockstep_bits<float>(x); }

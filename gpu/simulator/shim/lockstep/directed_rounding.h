@@ -51,6 +51,23 @@ LOCKSTEP_API inline double __lockstep_div_error(double x, double y) {
     return sign *
            (fabs(quotient) < fabs(y) ? fma(-quotient * scale, y, x * scale) : fma(-quotient, y * scale, x * scale));
 }
+// By Boldo and Muller: twice a sum and its error, of which all but the last addition is exact.
+LOCKSTEP_API inline double __lockstep_fma_error(double x, double y, double z) {
+    double result = fma(x, y, z), product = __dmul_rn(x, y);
+    if (isinf(result)) return isinf(x) || isinf(y) || isinf(z) ? 0.0 : __lockstep_overflow_error(result);
+    if (fabs(product) < 1e-200 && x != 0 && y != 0) {
+        const double scale = 0x1p600;
+        (fabs(x) < fabs(y) ? x : y) *= scale;
+        product = __dmul_rn(x, y);
+        bool is_below_last_place = fabs(z) > 1e-100 || fabs(product) < 1e-150; // of z, or of the smallest number
+        if (is_below_last_place) return copysign(1.0, x) * copysign(1.0, y);
+        z *= scale, result *= scale;
+    }
+    double rest = fma(x, y, -product);
+    double low = __dadd_rn(z, rest), high = __dadd_rn(product, low);
+    double difference = __dadd_rn(__dsub_rn(high, result), __lockstep_add_error(product, low));
+    return __dadd_rn(difference, __lockstep_add_error(z, rest));
+}
 LOCKSTEP_API inline double __lockstep_sqrt_error(double x) {
     if (isinf(x) || x == 0) return 0.0;
     double scaled = x < 1e-200 ? x * 0x1p200 : x, root = sqrt(scaled); // 0x1p200 is a square
@@ -105,6 +122,16 @@ LOCKSTEP_API inline T __lockstep_negative_zero(T sum, T x, T y) {
     }
 #define LOCKSTEP_ROUNDED_SUM(suffix, round, zero)                                                                      \
     LOCKSTEP_ROUNDED(suffix, round)                                                                                    \
+    LOCKSTEP_API inline float __fmaf_##suffix(float x, float y, float z) {                                             \
+        double error = __lockstep_fma_error(x, y, z);                                                                  \
+        float result = __lockstep_##round(__fmaf_rn(x, y, z), error);                                                  \
+        return error == 0 ? zero(result, x * y, z) : result;                                                           \
+    }                                                                                                                  \
+    LOCKSTEP_API inline double __fma_##suffix(double x, double y, double z) {                                          \
+        double error = __lockstep_fma_error(x, y, z);                                                                  \
+        double result = __lockstep_##round(__fma_rn(x, y, z), error);                                                  \
+        return error == 0 ? zero(result, x * y, z) : result;                                                           \
+    }                                                                                                                  \
     LOCKSTEP_API inline float __fadd_##suffix(float x, float y) {                                                      \
         return zero(__lockstep_##round(__fadd_rn(x, y), __lockstep_fma_error(x, 1, y)), x, y);                         \
     }                                                                                                                  \

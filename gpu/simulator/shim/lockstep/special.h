@@ -11,12 +11,12 @@ LOCKSTEP_API inline bool signbit(double x) { return __double_as_longlong(x) < 0;
     LOCKSTEP_API inline T norm4d##f(T x, T y, T z, T w) { return sqrt(x * x + y * y + z * z + w * w); }                \
     LOCKSTEP_API inline T rnorm3d##f(T x, T y, T z) { return 1 / sqrt(x * x + y * y + z * z); }                        \
     LOCKSTEP_API inline T rnorm4d##f(T x, T y, T z, T w) { return 1 / sqrt(x * x + y * y + z * z + w * w); }           \
-    LOCKSTEP_API inline T sinpi##f(T x) { return sin((x - 2 * rint(x / 2)) * (T)M_PI); }                               \
-    LOCKSTEP_API inline T cospi##f(T x) { return cos((x - 2 * rint(x / 2)) * (T)M_PI); }                               \
-    LOCKSTEP_API inline void sincospi##f(T x, T *s, T *c) {                                                            \
-        *s = sinpi##f(x);                                                                                              \
-        *c = cospi##f(x);                                                                                              \
+    LOCKSTEP_API inline T norm##f(int count, const T *values) {                                                        \
+        T sum = 0;                                                                                                     \
+        for (int i = 0; i < count; ++i) sum += values[i] * values[i];                                                  \
+        return sqrt(sum);                                                                                              \
     }                                                                                                                  \
+    LOCKSTEP_API inline T rnorm##f(int count, const T *values) { return 1 / norm##f(count, values); }                  \
     LOCKSTEP_API inline long lrint##f(T x) { return (long)rint(x); }                                                   \
     LOCKSTEP_API inline long long llrint##f(T x) { return (long long)rint(x); }                                        \
     LOCKSTEP_API inline long lround##f(T x) { return (long)round(x); }                                                 \
@@ -39,9 +39,18 @@ LOCKSTEP_API inline bool signbit(double x) { return __double_as_longlong(x) < 0;
             if (rest >= half) rest -= by;                                                                              \
         }                                                                                                              \
         return signbit(x) ? -rest : rest;                                                                              \
+    }                                                                                                                  \
+    /* The remainder, and the low three bits of the quotient with its sign. */                                         \
+    LOCKSTEP_API inline T remquo##f(T x, T y, int *quotient) {                                                         \
+        T rest = remainder##f(x, y), by = fabs(y);                                                                     \
+        int multiples = (int)rint((fmod(fabs(x), 8 * by) - (signbit(x) ? -rest : rest)) / by) & 7;                     \
+        *quotient = signbit(x) == signbit(y) ? multiples : -multiples;                                                 \
+        return rest;                                                                                                   \
     }
 LOCKSTEP_SPECIAL(float, f)
 LOCKSTEP_SPECIAL(double, )
+
+#include <lockstep/pi.h>
 
 #define LOCKSTEP_NEXT(T, f, Word, as_word, as_value)                                                                   \
     LOCKSTEP_API inline T nextafter##f(T x, T towards) {                                                               \
@@ -113,16 +122,13 @@ LOCKSTEP_API inline long long __mul64hi(long long x, long long y) {
 LOCKSTEP_API inline unsigned long long __brevll(unsigned long long x) {
     return ((unsigned long long)__brev((unsigned int)x) << 32) | __brev((unsigned int)(x >> 32));
 }
-LOCKSTEP_API inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
-    unsigned long long both = ((unsigned long long)y << 32) | x;
-    unsigned int result = 0;
-    for (int place = 0; place < 4; ++place) {
-        unsigned int chosen = selector >> (4 * place);
-        unsigned int byte = (unsigned int)(both >> (8 * (chosen & 7))) & 0xffu;
-        if (chosen & 8) byte = byte & 0x80u ? 0xffu : 0u;
-        result |= byte << (8 * place);
+// The position of the |offset|-th set bit, from `base` on upwards or, for a negative offset, downwards.
+LOCKSTEP_API inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
+    int left = offset < 0 ? -offset : offset ? offset : 1, step = offset < 0 ? -1 : offset ? 1 : 32;
+    for (int place = (int)base; place >= 0 && place < 32; place += step) {
+        if (mask >> place & 1 && --left == 0) return (unsigned int)place;
     }
-    return result;
+    return 0xffffffffu;
 }
 LOCKSTEP_API inline unsigned int __sad(int x, int y, unsigned int z) {
     return z + (x > y ? (unsigned int)x - (unsigned int)y : (unsigned int)y - (unsigned int)x);

@@ -158,7 +158,10 @@ _SAME_IN_C = (
 )
 C_REFERENCES = {
     **{name: f"std::{name}({{}})" for name in _SAME_IN_C},
-    **{f"__{name}f": f"std::{name}({{}})" for name in ("exp", "log", "log2", "log10", "sin", "cos", "tan", "pow")},
+    **{
+        f"__{name}f": f"std::{name}({{}})"
+        for name in ("exp", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "pow")
+    },
     **{name: f"x {name} y" for name in ("+", "-", "*", "/")},
     **{f"__f{name}_rn": f"x {op} y" for name, op in (("add", "+"), ("sub", "-"), ("mul", "*"), ("div", "/"))},
     **{f"__d{name}_rn": f"x {op} y" for name, op in (("add", "+"), ("sub", "-"), ("mul", "*"))},
@@ -206,9 +209,14 @@ def _low_24(x: int, signed: bool) -> int:
     return low - (1 << 24) if signed and low >> 23 else low
 
 
+def _permute(both: bytes, selector: int) -> int:
+    choices = [selector >> 4 * place & 15 for place in range(4)]
+    return int.from_bytes([255 * (both[c & 7] >> 7) if c & 8 else both[c & 7] for c in choices], "little")
+
+
 def reference_of_integers(name: str, bits: int, signed: bool, *operands: int) -> int | None:
     """Return what an operation on integers is in Python; None for an operation on other numbers."""
-    x, y = (*operands, 0)[:2]
+    x, y, z = (*operands, 0, 0)[:3]
     amount = y & ((1 << bits) - 1)
     text = f"{x % (1 << bits):0{bits}b}"
     results = {
@@ -220,6 +228,7 @@ def reference_of_integers(name: str, bits: int, signed: bool, *operands: int) ->
         "min": lambda: min(x, y), "max": lambda: max(x, y), "abs": lambda: abs(x), "llabs": lambda: abs(x),
         "popc": lambda: text.count("1"), "clz": lambda: (text + "1").index("1"),
         "ffs": lambda: text[::-1].find("1") + 1, "brev": lambda: int(text[::-1], 2),
+        "byte_perm": lambda: _permute((x | y << 32).to_bytes(8, "little"), z),
         "mul24": lambda: _low_24(x, signed) * _low_24(y, signed), "mulhi": lambda: x * y >> bits,
     }  # fmt: skip
     plain = name.removeprefix("__").removesuffix("ll") if name.startswith("__") else name

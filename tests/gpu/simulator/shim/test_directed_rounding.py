@@ -11,7 +11,9 @@ import pytest
 
 from tests.gpu.simulator.kernel_runner import build
 
-_OPERATIONS = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rcp": 1, "sqrt": 1}
+_OPERATIONS = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rcp": 1, "sqrt": 1, "fma": 3}
+_PREFIXES = {(name, letter): f"{letter}{name}" for name in _OPERATIONS for letter in "fd"}
+_PREFIXES |= {("fma", "f"): "fmaf", ("fma", "d"): "fma"}
 _DIRECTIONS = ("rd", "ru", "rz")
 
 
@@ -57,8 +59,8 @@ def _root_bounds(x: Fraction, dtype: Any, direction: str) -> Any:
     return value if is_exact or direction != "ru" else np.nextafter(value, dtype(np.inf))
 
 
-def _compute(operation: str, x: Any, y: Any, dtype: Any, direction: str) -> Any:
-    a, b = Fraction(float(x)), Fraction(float(y))
+def _compute(operation: str, x: Any, y: Any, z: Any, dtype: Any, direction: str) -> Any:
+    a, b, c = Fraction(float(x)), Fraction(float(y)), Fraction(float(z))
     if operation == "sqrt":
         return _root_bounds(a, dtype, direction) if a >= 0 else dtype(np.nan)
     if operation in ("div", "rcp"):
@@ -67,7 +69,7 @@ def _compute(operation: str, x: Any, y: Any, dtype: Any, direction: str) -> Any:
             divisor = y if operation == "div" else x
             return dtype(np.nan) if a == 0 else dtype(np.copysign(np.inf, float(a) * np.copysign(1, divisor)))
         return _round(a / b, dtype, direction)
-    exact = {"add": a + b, "sub": a - b, "mul": a * b}[operation]
+    exact = {"add": a + b, "sub": a - b, "mul": a * b, "fma": a * b + c}[operation]
     return _round(exact, dtype, direction)
 
 
@@ -77,18 +79,23 @@ def test_results_are_the_exact_ones_rounded_in_the_direction(dtype: Any, executo
     letter, kind = ("f", "float") if dtype == np.float32 else ("d", "double")
     calls = [(operation, direction) for operation in _OPERATIONS for direction in _DIRECTIONS]
     stores = "".join(
-        f"out[{number} * n + i] = __{letter}{operation}_{direction}(x[i]{', y[i]' * (_OPERATIONS[operation] - 1)});\n"
+        f"out[{number} * n + i] = __{_PREFIXES[operation, letter]}_{direction}"
+        f"({', '.join(['x[i]', 'y[i]', 'z[i]'][: _OPERATIONS[operation]])});\n"
         for number, (operation, direction) in enumerate(calls)
     )
-    source = f"""__global__ void k({kind} *out, const {kind} *x, const {kind} *y, int n) {{
+    source = f"""__global__ void k({kind} *out, const {kind} *x, const {kind} *y, const {kind} *z, int n) {{
         int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return;\n{stores} }}"""
     pairs = list(itertools.product(_list_operands(dtype), repeat=2))
     x, y = (np.array(each, dtype) for each in zip(*pairs, strict=True))
+    z = np.random.default_rng(5).permutation(x)
     out = np.zeros((len(calls), len(pairs)), dtype)
-    memories = [array.reshape(-1).view(np.uint8) for array in (out, x, y)]
+    memories = [array.reshape(-1).view(np.uint8) for array in (out, x, y, z)]
     getattr(build(source), executor)("k").launch((7, 1, 1), (128, 1, 1), [*memories, np.int32(len(pairs))])
     with np.errstate(all="ignore"):
-        expected = np.array([[_compute(o, *pair, dtype, direction) for pair in pairs] for o, direction in calls], dtype)
+        expected = np.array(
+            [[_compute(o, *each, dtype, direction) for each in zip(x, y, z, strict=True)] for o, direction in calls],
+            dtype,
+        )
     np.testing.assert_array_equal(out, expected)
     cancelled = (x == 1) & (y == -1)
     assert np.signbit(out[0][cancelled]).all()  # down
