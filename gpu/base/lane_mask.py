@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ class LaneMask:
             self._lanes = self.bits.nonzero()[0]  # `np.flatnonzero` takes several times as long
         return self._lanes
 
-    def split(self, condition: Any) -> tuple[LaneMask | None, LaneMask | None]:
+    def split(self, condition: Any) -> tuple[Self | None, Self | None]:
         """Return the lanes where a condition (one bool, or one per lane) is true, and those where it is false."""
         if not isinstance(condition, np.ndarray):
             return (self, None) if condition else (None, self)
@@ -38,15 +38,18 @@ class LaneMask:
             return self, None
         if count == 0:
             return None, self
-        return LaneMask(true, count), LaneMask(true ^ self.bits, self.count - count)
+        return type(self)(true, count), type(self)(true ^ self.bits, self.count - count)
 
-    def without(self, removed: LaneMask | None) -> LaneMask | None:
+    def without(self, removed: LaneMask | None) -> Self | None:
         """Return the lanes that are not in `removed`, or None if there are none."""
         return self if removed is None else self.split(~removed.bits)[0]
 
 
-def union_masks(first: LaneMask | None, second: LaneMask | None) -> LaneMask | None:
+_Mask = TypeVar("_Mask", bound=LaneMask)
+
+
+def union_masks(first: _Mask | None, second: _Mask | None) -> _Mask | None:
     """Return the union of two disjoint masks."""
     if first is None or second is None:
         return first or second
-    return LaneMask(first.bits | second.bits, first.count + second.count)
+    return type(first)(first.bits | second.bits, first.count + second.count)

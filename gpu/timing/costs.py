@@ -110,17 +110,14 @@ class CostTable:
         self._gpu = gpu
         self._lane_registers = find_lane_registers(kernel)
         self._readers: dict[str, list[tuple[PtxInstruction, int]]] = defaultdict(list)
-        self._writers: dict[str, list[PtxInstruction]] = defaultdict(list)
-        for block in kernel.blocks:
-            for instruction in block.instructions:
-                for name in instruction.written_registers:
-                    self._writers[name].append(instruction)
-                for index, operand in enumerate(instruction.operands):
-                    if index == 0 and instruction.written_registers:
-                        continue
-                    for name in instruction.read_registers:
-                        if name in operand:
-                            self._readers[name].append((instruction, index))
+        self._writers = kernel.find_writers()
+        for instruction in kernel.instructions:
+            for index, operand in enumerate(instruction.operands):
+                if index == 0 and instruction.written_registers:
+                    continue
+                for name in instruction.read_registers:
+                    if name in operand:
+                        self._readers[name].append((instruction, index))
         lanes = gpu.schedulers
         self._float = WARP * lanes / gpu.float_lanes
         self._integer = WARP * lanes / gpu.integer_lanes
@@ -132,8 +129,6 @@ class CostTable:
         opcode, words, type = instruction.opcode, instruction.modifiers, instruction.type
         gpu = self._gpu
         if opcode in ("ld", "ldu") and "param" in words:
-            return _FREE
-        if opcode == "pragma":
             return _FREE
         if opcode in ("ld", "st", "atom", "red", "tex", "ldu", "cp", "ldmatrix"):
             return self._memory_cost(instruction)
@@ -163,7 +158,7 @@ class CostTable:
             return OperationCost(COMPUTE, INTEGER, 1, self._integer, 12) if special else _FREE
         if opcode in ("cvta", "isspacep", "pragma", "nanosleep", "prefetch"):
             return _FREE
-        if type == "pred" or (opcode in _BITWISE_OPCODES and type == "pred"):
+        if type == "pred":
             return _FREE
         if opcode == "setp":
             busy = self._double if type == "f64" else self._integer
@@ -365,7 +360,7 @@ class CostTable:
         if self._is_narrowed(instruction.operands[0], set()):
             return OperationCost(COMPUTE, INTEGER, 1, self._integer * 0.7, latency)
         for operand in instruction.operands[1:]:
-            makers = self._writers.get(operand, [])
+            makers = self._writers[operand]
             if len(makers) == 1 and makers[0].opcode == "mul" and "wide" in makers[0].modifiers:
                 return OperationCost(COMPUTE, FLOAT, 1, self._integer, latency + 1)
         return OperationCost(COMPUTE, INTEGER, 2, 2 * self._integer * 0.7, latency + 2)
@@ -373,7 +368,7 @@ class CostTable:
     def _is_narrowed(self, register: str, visited: set[str]) -> bool:
         """Return whether only the low half of a sum is used, as for an address in shared memory."""
         visited.add(register)
-        readers = [reader for reader, _ in self._readers.get(register, [])]
+        readers = [reader for reader, _ in self._readers[register]]
         return bool(readers) and all(
             (reader.opcode == "cvt" and reader.modifiers[0][1:] == "32")
             or (
@@ -388,7 +383,7 @@ class CostTable:
 
         Their operands are elements; the tensor cores unpack them from registers.
         """
-        readers = self._readers.get(instruction.operands[0], [])
+        readers = self._readers[instruction.operands[0]]
         return (
             bool(readers)
             and "tf32" not in instruction.modifiers
@@ -400,15 +395,15 @@ class CostTable:
         )
 
     def _is_only_read_by(self, instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:
-        readers = self._readers.get(instruction.operands[0], [])
+        readers = self._readers[instruction.operands[0]]
         return bool(readers) and all(reader.opcode in opcodes for reader, _ in readers)
 
     def _has_single_use(self, instruction: PtxInstruction) -> bool:
-        return len(self._readers.get(instruction.operands[0], [])) == 1
+        return len(self._readers[instruction.operands[0]]) == 1
 
     def _is_only_address(self, instruction: PtxInstruction) -> bool:
         register = instruction.operands[0]
-        readers = self._readers.get(register, [])
+        readers = self._readers[register]
         return bool(readers) and all(f"[{register}" in reader.operands[place] for reader, place in readers)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gpu.base.warp import WARP
 from gpu.timing import native
 from gpu.timing.caches import CachedRequest
-from gpu.timing.costs import ALIAS, MEMORY, PIPES, CostTable, schedule_block
+from gpu.timing.costs import ALIAS, MEMORY, PIPES, CostTable, OperationCost, schedule_block
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.path import Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
@@ -90,8 +90,8 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
     """Convert a kernel's instructions to a multiprocessor's operations."""
     table = CostTable(kernel, gpu)
     numbers: dict[str, int] = {}
-    kinds, pipes, slots, busy, latencies, blocked, written = [], [], [], [], [], [], []
-    first_read, reads, request_of, spaces, first = [0], [], [], [], [0]
+    rows: list[tuple[OperationCost, int, int, int]] = []  # cost, written register, request, space
+    first_read, reads, first = [0], [], [0]
     requests: list[dict[int, int]] = []
     instructions: list[PtxInstruction] = []
     slots_of_block, uses_of_block = [], []
@@ -102,52 +102,42 @@ def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
         for scheduled in schedule_block(block, table):
             index, each, cost = scheduled.index, scheduled.instruction, scheduled.cost
             instructions += [each] * max(len(scheduled.written_registers), 1)
-            kinds.append(cost.kind)
-            pipes.append(cost.pipe)
-            slots.append(cost.slots)
-            busy.append(cost.busy)
-            latencies.append(cost.latency)
-            blocked.append(cost.blocked)
             total += cost.slots
             uses[cost.pipe] += cost.busy
             results = [numbers.setdefault(name, len(numbers)) for name in scheduled.written_registers]
-            written.append(results[0] if results else -1)
             reads += [numbers.setdefault(name, len(numbers)) for name in scheduled.read_registers]
             first_read.append(len(reads))
-            space = GLOBAL
             if cost.kind == MEMORY:
                 request_rows[index] = len(request_rows)
-                if each.is_shared_loop:
-                    space = _SHARED_LOOP
-                elif "shared" in each.modifiers or "const" in each.modifiers:
-                    space = _SHARED
-                elif each.opcode in ("atom", "red"):
-                    space = _ATOMIC
-            request_of.append(request_rows.get(index, 0))
-            spaces.append(space)
+            space = _find_space(each) if cost.kind == MEMORY else GLOBAL
+            rows.append((cost, results[0] if results else -1, request_rows.get(index, 0), space))
             for result in results[1:]:  # its other results are available with the first
-                kinds.append(ALIAS)
-                pipes.append(0)
-                slots.append(0.0)
-                busy.append(0.0)
-                latencies.append(0.0)
-                blocked.append(0.0)
-                written.append(result)
+                rows.append((OperationCost(ALIAS, 0, 0.0, 0.0, 0.0), result, 0, GLOBAL))
                 reads.append(results[0])
                 first_read.append(len(reads))
-                request_of.append(0)
-                spaces.append(0)
-        first.append(len(kinds))
+        first.append(len(rows))
         requests.append(request_rows)
         slots_of_block.append(total)
         uses_of_block.append(uses)
+    costs = [cost for cost, *_ in rows]
+    written, request_of, spaces = np.array([row[1:] for row in rows], np.int32).reshape(-1, 3).T.copy()
     return MachineCode(
-        np.array(kinds, np.int32), np.array(pipes, np.int32), np.array(slots), np.array(busy), np.array(latencies),
-        np.array(blocked), np.array(written, np.int32), np.array(first_read, np.int32),
-        np.array(reads or [0], np.int32), np.array(request_of, np.int32), np.array(spaces, np.uint8),
+        np.array([cost.kind for cost in costs], np.int32), np.array([cost.pipe for cost in costs], np.int32),
+        np.array([cost.slots for cost in costs]), np.array([cost.busy for cost in costs]),
+        np.array([cost.latency for cost in costs]), np.array([cost.blocked for cost in costs]), written,
+        np.array(first_read, np.int32), np.array(reads or [0], np.int32), request_of, spaces.astype(np.uint8),
         np.array(first, np.int32), max(len(numbers), 1), tuple(requests), np.array(slots_of_block),
         np.array(uses_of_block), tuple(instructions),
     )  # fmt: skip
+
+
+def _find_space(instruction: PtxInstruction) -> int:
+    """Return the space of a memory operation, as in `MachineCode.spaces`."""
+    if instruction.is_shared_loop:
+        return _SHARED_LOOP
+    if "shared" in instruction.modifiers or "const" in instruction.modifiers:
+        return _SHARED
+    return _ATOMIC if instruction.opcode in ("atom", "red") else GLOBAL
 
 
 @dataclass(frozen=True)

@@ -78,13 +78,13 @@ def _device(
     return Operation(name, signature, numpy=numpy, llvm=llvm, nvptx=nvptx, **defaults | fields)
 
 
-def _fast(name: str, numpy: Function) -> Operation:
+def _fast(name: str, numpy: Function, nvptx: str = "") -> Operation:
     """Return the row of an approximate function, such as `__expf`."""
     base = MATH[name]
     operands, parameters = ("x, y", "float, float") if name == "pow" else ("x", "float")
     ptx = Missing(f"is the instruction of {name}f")
     host = f"pow(10, {operands})" if name == "exp10" else f"{name}f({operands})"
-    return _device(f"__{name}f", f"float({parameters})", numpy, base.llvm, base.nvptx, ptx=ptx, host=host)
+    return _device(f"__{name}f", f"float({parameters})", numpy, base.llvm, nvptx or base.nvptx, ptx=ptx, host=host)
 
 
 def _rounded(name: str, numpy: Function, instruction: str, operator: str, type: str = "float") -> Operation:
@@ -108,6 +108,11 @@ def _bits(name: str, source: str, target: str, dtype: type, instruction: str) ->
 
 
 _LOG2_E, _LOG2_10 = "0x3FF7154760000000", "0x400A934F00000000"
+_FAST_TANH = """scaled = fmul float $x, 0x4007154760000000
+power = @nvvm.ex2.approx.f $scaled
+above = fadd float $power, 1.0
+part = @nvvm.div.approx.f 2.0, $above
+fsub float 1.0, $part"""
 _LN_2, _LOG10_2 = "0x3FE62E4300000000", "0x3FD3441360000000"
 
 MATH: dict[str, Operation] = {
@@ -241,7 +246,7 @@ INTRINSICS: dict[str, Operation] = {
             _fast("sin", np.sin),
             _fast("cos", np.cos),
             _fast("tan", np.tan),
-            _fast("tanh", np.tanh),
+            _fast("tanh", np.tanh, _FAST_TANH),
             _fast("pow", np.power),
             _device("__fdividef", "float(float, float)", np.true_divide, "fdiv float $x, $y",
                 "@nvvm.div.approx.f $x, $y", ptx=Missing("is the instruction of /"), host="x / y"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gpu.base.errors import CompileError
 from gpu.simulator import ir
 from gpu.timing.estimate.thread_writer import ThreadWriter
-from gpu.timing.ptx.program import PtxInstruction, PtxKernel
+from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
 
 Array = npt.NDArray[Any]
 
@@ -89,15 +89,14 @@ def estimate_registers(kernel: PtxKernel) -> int:
     """Return the estimated registers per thread: the most live values at any point, in 4-byte words."""
     width: dict[str, int] = {}
     read_under: dict[str, set[tuple[str, bool]]] = defaultdict(set)
-    for block in kernel.blocks:
-        for each in block.instructions:
-            for name in each.read_registers:
-                read_under[name].add((each.guard, each.negated))
-            for name in (*each.read_registers, *each.written_registers):
-                prefix = name.rstrip("0123456789")
-                width.setdefault(name, kernel.register_widths.get(name, kernel.register_widths.get(prefix, 4)))
-            if _needs_no_register(each):
-                width.update(dict.fromkeys(each.written_registers, 0))
+    for each in kernel.instructions:
+        for name in each.read_registers:
+            read_under[name].add((each.guard, each.negated))
+        for name in (*each.read_registers, *each.written_registers):
+            prefix = name.rstrip("0123456789")
+            width.setdefault(name, kernel.register_widths.get(name, kernel.register_widths.get(prefix, 4)))
+        if _needs_no_register(each):
+            width.update(dict.fromkeys(each.written_registers, 0))
 
     def defined_registers(each: PtxInstruction) -> set[str]:
         """Return the registers that are redefined; a guarded write counts only if all reads have the same guard."""
@@ -105,24 +104,26 @@ def estimate_registers(kernel: PtxKernel) -> int:
         return {name for name in each.written_registers if not each.guard or read_under[name] <= guards}
 
     live_in: list[set[str]] = [set() for _ in kernel.blocks]
+
+    def iterate_live(block: BasicBlock) -> Iterator[set[str]]:
+        """Yield the live registers after each instruction of a block, the last one first, and those at its start."""
+        live = set[str]().union(*(live_in[successor] for successor in block.successors))
+        yield live
+        for each in reversed(block.instructions):
+            live = (live - defined_registers(each)).union(each.read_registers)
+            yield live
+
     changed = True
     while changed:
         changed = False
         for block in reversed(kernel.blocks):
-            live = set().union(*(live_in[successor] for successor in block.successors)) if block.successors else set()
-            for each in reversed(block.instructions):
-                live -= defined_registers(each)
-                live |= set(each.read_registers)
-            if live != live_in[block.number]:
-                live_in[block.number] = live
-                changed = True
-    maximum = 0
-    for block in kernel.blocks:
-        live = set().union(*(live_in[successor] for successor in block.successors)) if block.successors else set()
-        for each in reversed(block.instructions):
-            maximum = max(maximum, sum(-(-width.get(name, 4) // 4) for name in live))
-            live -= defined_registers(each)
-            live |= set(each.read_registers)
+            *_, live = iterate_live(block)
+            changed |= live != live_in[block.number]
+            live_in[block.number] = live
+    maximum = max(
+        (sum(-(-width.get(name, 4) // 4) for name in live) for block in kernel.blocks for live in iterate_live(block)),
+        default=0,
+    )
     return min(_MAXIMUM_REGISTERS, max(_MINIMUM_REGISTERS, int(np.ceil(maximum + _EXTRA_REGISTERS))))
 
 

@@ -10,25 +10,14 @@ from dataclasses import replace
 from gpu.timing.ptx.analysis import tiles
 from gpu.timing.ptx.analysis.block_order import order_blocks
 from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION
-from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel, lay_out_variables
+from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
 
 _MAXIMUM_PREDICATED = 8
 """The longest branch, in instructions, that is predicated instead of jumped over."""
 
 _NOT_PREDICATED = (
-    "bar",
-    "barrier",
-    "shfl",
-    "vote",
-    "match",
-    "redux",
-    "activemask",
-    "elect",
-    "membar",
-    "fence",
-    "call",
-    "tex",
-)
+    "bar", "barrier", "shfl", "vote", "match", "redux", "activemask", "elect", "membar", "fence", "call", "tex",
+)  # fmt: skip
 _LARGEST_ALIGNMENT = 128
 
 
@@ -42,7 +31,7 @@ def assemble_kernel(kernel: PtxKernel) -> PtxKernel:
 
 def _join_parts(kernel: PtxKernel) -> PtxKernel:
     """Join the loads of single matrices, as LLVM's PTX has them, to the instruction that they were."""
-    if not any(_is_part(each) for block in kernel.blocks for each in block.instructions):
+    if not any(map(_is_part, kernel.instructions)):
         return kernel
     return replace(
         kernel, blocks=[replace(block, instructions=_join_block_parts(block.instructions)) for block in kernel.blocks]
@@ -205,24 +194,18 @@ def _merge_loads(instructions: Sequence[PtxInstruction], alignments: _Alignments
     groups: dict[tuple[str, str, str, bool], dict[int, int]] = {}
     runs: list[dict[int, int]] = []
 
-    def finish_group(key: tuple[str, str, str, bool]) -> None:
-        runs.append(groups.pop(key))
-
     for index, instruction in enumerate(instructions):
         if _changes_shared(instruction):
-            for key in list(groups):
-                finish_group(key)
+            runs += groups.values()
+            groups.clear()
         parts = _match_shared_load(instruction)
         if parts is not None:
             base, offset, type = parts
-            group = groups.setdefault((base, type, instruction.guard, instruction.negated), {})
-            if offset not in group:
-                group[offset] = index
+            groups.setdefault((base, type, instruction.guard, instruction.negated), {}).setdefault(offset, index)
         for name in instruction.written_registers:
             for key in [key for key in groups if key[0] == name or key[2] == name]:
-                finish_group(key)
-    for key in list(groups):
-        finish_group(key)
+                runs.append(groups.pop(key))
+    runs += groups.values()
     replaced: dict[int, PtxInstruction | None] = {}
     for run in runs:
         for offsets in _group_vectors(run, instructions, alignments):
@@ -239,12 +222,8 @@ def _merge_loads(instructions: Sequence[PtxInstruction], alignments: _Alignments
             for index in indices:
                 replaced[index] = None
             replaced[min(indices)] = replace(first, modifiers=words, operands=(names, address))
-    result = []
-    for index, instruction in enumerate(instructions):
-        replacement = replaced.get(index, instruction)
-        if replacement is not None:
-            result.append(replacement)
-    return result
+    merged = (replaced.get(index, instruction) for index, instruction in enumerate(instructions))
+    return [instruction for instruction in merged if instruction is not None]
 
 
 def _group_vectors(
@@ -273,13 +252,11 @@ def _group_vectors(
 
 def _is_used_between(indices: Sequence[int], instructions: Sequence[PtxInstruction]) -> bool:
     """Return whether a register of the loads is used between the first load and its own."""
-    first = min(indices)
-    for index in indices:
-        name = instructions[index].operands[0]
-        for instruction in instructions[first:index]:
-            if name in instruction.read_registers or name in instruction.written_registers:
-                return True
-    return False
+    return any(
+        instructions[index].operands[0] in (*instruction.read_registers, *instruction.written_registers)
+        for index in indices
+        for instruction in instructions[min(indices) : index]
+    )
 
 
 def _match_shared_load(instruction: PtxInstruction) -> tuple[str, int, str] | None:
@@ -303,12 +280,7 @@ class _Alignments:
     """The known alignments of addresses, in bytes."""
 
     def __init__(self, kernel: PtxKernel) -> None:
-        self._writers: dict[str, list[PtxInstruction]] = defaultdict(list)
-        for block in kernel.blocks:
-            for instruction in block.instructions:
-                for name in instruction.written_registers:
-                    self._writers[name].append(instruction)
-        self._array_offsets = lay_out_variables(kernel.shared_variables)[0]
+        self._writers = kernel.find_writers()
         self._by_register: dict[str, int] = {}
 
     def find_alignment(self, operand: str) -> int:
@@ -317,9 +289,7 @@ class _Alignments:
             number = int(operand)
             return min(number & -number, _LARGEST_ALIGNMENT) if number else _LARGEST_ALIGNMENT
         if not operand.startswith("%"):
-            if operand in self._array_offsets:
-                return 16  # the assembler aligns arrays to 16 bytes
-            return 16
+            return 16  # the assembler aligns arrays to 16 bytes
         if operand not in self._by_register:
             self._by_register[operand] = _LARGEST_ALIGNMENT  # neutral for a value that depends on itself in a loop
             self._by_register[operand] = min(

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.lane_mask import union_masks
 from gpu.base.warp import WARP
 from gpu.timing.ptx.analysis.backward_slices import find_jump_slice
 from gpu.timing.ptx.analysis.control_flow import NaturalLoop
-from gpu.timing.ptx.lanes import SampleLanes, merge_lanes
+from gpu.timing.ptx.lanes import SampleLanes
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import Visit
@@ -160,7 +161,7 @@ class _ControlFlowMachine(PtxMachine):
         )
         _advance_registers(run, loop, state, remaining)
         del run.loops[loop]
-        return None, merge_lanes(repeating_lanes, leaving_lanes)
+        return None, union_masks(repeating_lanes, leaving_lanes)
 
 
 def _advance_registers(run: SampledBlocks, loop: NaturalLoop, state: LoopState, iterations: Array) -> None:

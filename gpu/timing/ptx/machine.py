@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu.base.errors import KernelError
+from gpu.base.lane_mask import union_masks
 from gpu.timing.ptx import exchanges
 from gpu.timing.ptx.analysis.backward_slices import MEMORY_OPCODES, find_access_slice
 from gpu.timing.ptx.analysis.control_flow import END, NaturalLoop, find_loops, find_reconvergence_points
 from gpu.timing.ptx.analysis.lane_dependence import find_lane_registers
 from gpu.timing.ptx.analysis.tiles import TILE_ADDRESS, compute_tile_offsets
-from gpu.timing.ptx.lanes import SampleLanes, merge_lanes
+from gpu.timing.ptx.lanes import SampleLanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.operations import COMPARISONS, DTYPES, convert_value, find_operand_types, find_operation
 from gpu.timing.ptx.path import PERIOD, RepeatedIterations, SampledPath, Visit
@@ -52,7 +53,7 @@ def find_called_function(kernel: PtxKernel) -> str:
     Compilers call functions of their libraries that are too long to inline, and those with `__noinline__`. Functions of
     CUDA's device runtime do not count.
     """
-    calls = (each for block in kernel.blocks for each in block.instructions if each.opcode == "call")
+    calls = (each for each in kernel.instructions if each.opcode == "call")
     names = (name for call in calls for operand in call.operands for name in _CALLED_NAME.findall(operand))
     called = next((name for name in names if not name.startswith(_DEVICE_RUNTIME)), "")
     is_pointer = called.startswith("prototype_")  # the called function's type
@@ -89,9 +90,7 @@ class PtxMachine:
         )
         self._shared_offsets, self._shared_bytes = lay_out_variables(kernel.shared_variables)
         self._private_registers = _find_private_registers(kernel)
-        self._read_registers = {
-            name for block in kernel.blocks for each in block.instructions for name in each.read_registers
-        }
+        self._read_registers = {name for each in kernel.instructions for name in each.read_registers}
         self._lane_registers = find_lane_registers(kernel)
         self._spin_loops = {loop for loop in self.loops.values() if _is_spin_loop(kernel, loop)}
         self._code = [
@@ -149,7 +148,7 @@ class PtxMachine:
         while True:
             frame = frames[-1]
             if live is None or block_number == frame.place:
-                frame.arrived = merge_lanes(frame.arrived, live)
+                frame.arrived = union_masks(frame.arrived, live)
                 if frame.pending:
                     block_number, live = frame.pending.pop()
                     continue
@@ -254,7 +253,7 @@ class PtxMachine:
         state.iterations += 1
         if state.iterations > _MAXIMUM_SPINS and (loop in self._spin_loops or _is_waiting(run, loop, state)):
             del run.loops[loop]
-            return None, merge_lanes(repeating_lanes, leaving_lanes)
+            return None, union_masks(repeating_lanes, leaving_lanes)
         if leaving_lanes is not None or not loop.has_single_exit:
             return repeating_lanes, leaving_lanes
         state.starts.append(len(run.path.steps))
@@ -437,50 +436,15 @@ class PtxMachine:
 
     def _compile_unguarded(self, instruction: PtxInstruction, index: int) -> Step:
         opcode, words = instruction.opcode, instruction.modifiers
-        if opcode in ("ld", "ldu"):
-            return (
-                self._compile_parameter_load(instruction)
-                if "param" in words
-                else self._compile_load(instruction, index)
-            )
-        if opcode == "st":
-            return self._compile_store(instruction, index)
-        if opcode in ("atom", "red"):
-            return self._compile_atomic(instruction, index)
-        if opcode == "mov":
-            return self._compile_move(instruction)
-        if opcode == "setp":
-            return self._compile_compare(instruction)
-        if opcode in ("selp", "slct"):
-            return self._compile_select(instruction)
-        if opcode == "cvt":
-            return self._compile_convert(instruction)
-        if opcode in ("shfl", "vote", "match", "redux", "activemask", "elect"):
-            return self._compile_exchange(instruction)
-        if opcode == "tex":
-            return self._compile_texture_fetch(instruction, index)
-        if opcode == "ldmatrix":
-            return self._compile_matrix_load(instruction, index)
-        if opcode == "cp" and words[:1] == ("async",) and "bulk" not in words:
-            return self._compile_copy(instruction, index)
+        if opcode in ("ld", "ldu") and "param" in words:
+            return self._compile_parameter_load(instruction)
+        if opcode in self._ACCESS_COMPILERS:
+            return self._ACCESS_COMPILERS[opcode](self, instruction, index)
         if opcode in ("bar", "barrier") and "red" in words:
             return self._compile_block_vote(instruction)
-        if opcode == TILE_ADDRESS:
-            return self._compile_tile_address(instruction)
-        if opcode in ("wmma", "mma", "wgmma"):
-            return self._compile_product(instruction)
-        if opcode == "cp" and words[:2] == ("async", "bulk"):
-            return self._compile_bulk_copy(instruction, index)
-        if opcode == "mbarrier":
-            return self._compile_memory_barrier(instruction)
-        if opcode == "cvta":
-            return self._compile_generic_address(instruction)
-        if opcode == "isspacep":
-            return self._compile_space_test(instruction)
-        if opcode in (
-            "bar", "barrier", "membar", "fence", "nanosleep", "bra", "ret", "exit", "trap", "prefetch", "pragma",
-            "discard", "griddepcontrol", "setmaxnreg", "applypriority",
-        ):  # fmt: skip
+        if opcode in self._COMPILERS:
+            return self._COMPILERS[opcode](self, instruction)
+        if opcode in _IGNORED_OPCODES:
             return lambda state, mask: None
         if opcode == "call" and any(operand.startswith(_DEVICE_RUNTIME) for operand in instruction.operands):
             raise KernelError(
@@ -900,6 +864,8 @@ class PtxMachine:
 
     def _compile_copy(self, instruction: PtxInstruction, index: int) -> Step:
         """Record an asynchronous copy to shared memory, for which no lane waits: copies are issued early enough."""
+        if "bulk" in instruction.modifiers:
+            return self._compile_bulk_copy(instruction, index)
         if "shared" not in instruction.modifiers:  # commit or wait of a group
             return lambda state, mask: None
         address, size = self._compile_address(instruction.operands[1]), int(instruction.operands[2])
@@ -947,7 +913,7 @@ class PtxMachine:
         column, row = (self._create_getter(operand, "s32") for operand in operands[1:])
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            start = int(np.broadcast_to(parameter(state), mask.bits.size)[mask.numbers[0]])
+            start = int(np.broadcast_to(parameter(state), mask.bits.size)[mask.lanes[0]])
             words = state.parameters[start : start + 48].view(np.int64)
             address, rows, row_bytes, pitch, element_bytes, box_rows = words.tolist()
             first = np.reshape(column(state), (-1, 1)).astype(np.int64) * element_bytes
@@ -1016,7 +982,7 @@ class PtxMachine:
             if not decides:
                 return
             values = [get(state) for get in gets]
-            old = state.atomic(kind, mode, locations, values, dtype, mask)
+            old = state.atomic(kind, mode, locations, values, dtype, mask, used=put is not None)
             if put is not None:
                 put(state, mask, old)
                 if kind == "global" and mode in ("add", "inc") and dtype.kind in "iu":
@@ -1024,6 +990,25 @@ class PtxMachine:
 
         return run
 
+    _ACCESS_COMPILERS: ClassVar[Mapping[str, Callable[[PtxMachine, PtxInstruction, int], Step]]] = {
+        "ld": _compile_load, "ldu": _compile_load, "st": _compile_store,
+        "atom": _compile_atomic, "red": _compile_atomic, "tex": _compile_texture_fetch,
+        "ldmatrix": _compile_matrix_load, "cp": _compile_copy,
+    }  # fmt: skip
+    _COMPILERS: ClassVar[Mapping[str, Callable[[PtxMachine, PtxInstruction], Step]]] = {
+        "mov": _compile_move, "setp": _compile_compare, "cvt": _compile_convert,
+        **dict.fromkeys(("selp", "slct"), _compile_select),
+        **dict.fromkeys(("shfl", "vote", "match", "redux", "activemask", "elect"), _compile_exchange),
+        TILE_ADDRESS: _compile_tile_address, "mbarrier": _compile_memory_barrier,
+        **dict.fromkeys(("wmma", "mma", "wgmma"), _compile_product),
+        "cvta": _compile_generic_address, "isspacep": _compile_space_test,
+    }  # fmt: skip
+
+
+_IGNORED_OPCODES = (
+    "bar", "barrier", "membar", "fence", "nanosleep", "bra", "ret", "exit", "trap", "prefetch", "pragma", "discard",
+    "griddepcontrol", "setmaxnreg", "applypriority",
+)  # fmt: skip
 
 _REDUCED_MODES = ("add", "min", "max", "and", "or", "xor")
 """Atomic operations whose operands the assembler combines, for 32-bit integers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -162,6 +163,19 @@ class PtxKernel:
     register_widths: dict[str, int]
 
     @property
+    def instructions(self) -> Iterator[PtxInstruction]:
+        """The instructions of all blocks, in order."""
+        return (instruction for block in self.blocks for instruction in block.instructions)
+
+    def find_writers(self) -> dict[str, list[PtxInstruction]]:
+        """Return the instructions that write each register; an empty list for other registers."""
+        writers: dict[str, list[PtxInstruction]] = defaultdict(list)
+        for instruction in self.instructions:
+            for name in instruction.written_registers:
+                writers[name].append(instruction)
+        return writers
+
+    @property
     def shared_bytes(self) -> int:
         """The total size of arrays with a known size."""
         return lay_out_variables(self.shared_variables)[1]
@@ -282,7 +296,7 @@ def parse_ptx(text: str, file: str = "") -> PtxProgram:
 def _add_shared_variables(parse: Callable[[], PtxKernel], shared: Sequence[PtxVariable]) -> PtxKernel:
     """Return a parsed kernel with the file's shared variables that it uses."""
     kernel = parse()
-    used = {word for block in kernel.blocks for instruction in block.instructions for word in _find_names(instruction)}
+    used = {word for instruction in kernel.instructions for word in _find_names(instruction)}
     kernel.variables = (*kernel.variables, *(variable for variable in shared if variable.name in used))
     return kernel
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
 from gpu.simulator.counting import traffic
+from gpu.simulator.executor.state.atomics import AtomicOperation, apply_atomics
 from gpu.timing.ptx.analysis.control_flow import NaturalLoop
 from gpu.timing.ptx.lanes import SampleLanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
@@ -131,7 +131,7 @@ class SampledBlocks:
 
     def _group_warps(self, mask: SampleLanes) -> traffic.Warps:
         if mask not in self._masks:
-            self._masks[mask] = traffic.Warps(LaneMask(mask.bits, mask.count))
+            self._masks[mask] = traffic.Warps(mask)
         return self._masks[mask]
 
     def _count_wavefronts(self, places: Array, size: int, mask: SampleLanes, *, reads: bool) -> traffic.Wavefronts:
@@ -208,7 +208,7 @@ class SampledBlocks:
         """Return the state space of addresses, and the offsets in it."""
         if space != "generic":
             return ("global" if space == "global" else space), addresses
-        sample = addresses if not addresses.ndim else addresses[mask.numbers[0]]
+        sample = addresses if not addresses.ndim else addresses[mask.lanes[0]]
         window = int(sample) >> WINDOW_BITS
         if window in (SHARED_WINDOW, LOCAL_WINDOW):
             inside = addresses & np.int64((1 << WINDOW_BITS) - 1)
@@ -217,11 +217,11 @@ class SampledBlocks:
 
     def _flatten_offsets(self, kind: str, places: Value, mask: SampleLanes) -> Array:
         """Return the offsets of a mask's lanes in the array that holds all lanes' memory of a kind."""
-        offsets = places[mask.numbers] if places.ndim else np.full(mask.count, places, np.int64)
+        offsets = places[mask.lanes] if places.ndim else np.full(mask.count, places, np.int64)
         if kind == "shared":
-            return offsets + self._shared_base[mask.numbers]
+            return offsets + self._shared_base[mask.lanes]
         if kind == "local":
-            return offsets + self._lane_numbers[mask.numbers] * self._local_bytes
+            return offsets + self._lane_numbers[mask.lanes] * self._local_bytes
         return offsets
 
     def _memory_bytes(self, kind: str) -> Array:
@@ -258,11 +258,11 @@ class SampledBlocks:
             else:
                 view = self._memory_bytes(kind).view(dtype)
                 values = view.take(offsets // dtype.itemsize, mode="clip")
-            if mask.is_all:
+            if mask.full:
                 result.append(values)
             else:
                 spread = np.zeros(self.lanes, dtype)
-                spread[mask.numbers] = values
+                spread[mask.lanes] = values
                 result.append(spread)
         return result
 
@@ -279,7 +279,7 @@ class SampledBlocks:
         flat = self._flatten_offsets(kind, places, mask)
         for number, value in enumerate(values):
             offsets = flat + number * dtype.itemsize if number else flat
-            lane_values = value[mask.numbers] if value.ndim else value
+            lane_values = value[mask.lanes] if value.ndim else value
             if kind in ("global", "const"):
                 self._memory.store(offsets, lane_values, dtype)
             else:
@@ -294,9 +294,17 @@ class SampledBlocks:
                 self._change_words(view, index, lane_values)
 
     def atomic(
-        self, kind: str, mode: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes
+        self,
+        kind: str,
+        mode: str,
+        places: Value,
+        values: list[Value],
+        dtype: np.dtype[Any],
+        mask: SampleLanes,
+        *,
+        used: bool,
     ) -> Value:
-        """Execute an atomic operation of each lane, serialized per address; return the previous values.
+        """Execute an atomic operation of each lane, serialized per address; return the previous values if `used`.
 
         Parameters
         ----------
@@ -308,36 +316,17 @@ class SampledBlocks:
             Its operands.
         """
         flat = self._flatten_offsets(kind, places, mask)
-        operands = [value[mask.numbers] if value.ndim else np.full(mask.count, value, dtype) for value in values]
-        old = np.zeros(mask.count, dtype)
-        order = np.argsort(flat, kind="stable")
-        ordered = flat[order]
-        first = np.ones(ordered.size, np.bool_)
-        first[1:] = ordered[1:] != ordered[:-1]
-        starts = np.flatnonzero(first)
-        if mode == "add":
-            current = self._read_words(kind, ordered[starts], dtype)
-            added = operands[0][order]
-            sums = np.cumsum(added, dtype=np.float64 if dtype.kind == "f" else dtype)
-            group = np.cumsum(first) - 1
-            partial_sums = sums - added
-            base = partial_sums[starts]
-            results = (partial_sums - base[group]).astype(dtype) + current[group]
-            old[order] = results
-            ends = np.append(starts[1:], ordered.size) - 1
-            self._write_words(kind, ordered[starts], (results[ends] + added[ends]).astype(dtype), dtype)
-        else:
-            rank = np.arange(ordered.size) - starts[np.cumsum(first) - 1]
-            for turn in range(int(rank.max()) + 1 if rank.size else 0):
-                turn_lanes = order[rank == turn]
-                current = self._read_words(kind, flat[turn_lanes], dtype)
-                old[turn_lanes] = current
-                new = _compute_atomic_result(mode, current, [value[turn_lanes] for value in operands])
-                self._write_words(kind, flat[turn_lanes], new.astype(dtype), dtype)
-        if mask.is_all:
+        operands = [value[mask.lanes] if value.ndim else value for value in values]
+        words, index = np.unique(flat, return_inverse=True)
+        view = self._read_words(kind, words, dtype)
+        old = apply_atomics(view, index, AtomicOperation(mode, operands, used))
+        self._write_words(kind, words, view, dtype)
+        if old is None:
+            return None
+        if mask.full:
             return old
         spread = np.zeros(self.lanes, dtype)
-        spread[mask.numbers] = old
+        spread[mask.lanes] = old
         return spread
 
     def record_ticket(self, mode: str, places: Value, value: Value, dtype: np.dtype[Any], mask: SampleLanes) -> None:
@@ -357,8 +346,8 @@ class SampledBlocks:
             The active lanes. Nothing is recorded unless they are one of each block.
         """
         flat = self._flatten_offsets("global", places, mask)
-        added = np.unique(value[mask.numbers] if mode == "add" and value.ndim else value if mode == "add" else 1)
-        drawing_blocks = np.unique(self._block[mask.numbers])
+        added = np.unique(value[mask.lanes] if mode == "add" and value.ndim else value if mode == "add" else 1)
+        drawing_blocks = np.unique(self._block[mask.lanes])
         if added.size == 1 and drawing_blocks.size == mask.count == len(self.path.blocks) and (flat == flat[0]).all():
             self.path.tickets[int(flat[0])] = dtype, added[0]
             if mode == "add":
@@ -462,7 +451,7 @@ class SampledBlocks:
             self._flatten_offsets("shared", places, mask), return_inverse=True, return_counts=True
         )
         rounds = np.zeros(mask.lanes_per_warp.size, np.int64)
-        np.maximum.at(rounds, mask.numbers // WARP, threads[words])
+        np.maximum.at(rounds, mask.lanes // WARP, threads[words])
         return rounds[mask.warps]
 
     def record_bulk_copy(self, place: int, places: Value, sizes: Value, mask: SampleLanes) -> None:
@@ -501,28 +490,3 @@ class SampledBlocks:
             "global", "ld", warps, mask.lanes_per_warp[warps], ones, starts, sectors, ones - 1, True
         )
         self.requests.append((place, request))
-
-
-def _compute_atomic_result(mode: str, current: Array, values: list[Array]) -> Array:
-    operand = values[0]
-    match mode:
-        case "min":
-            return np.minimum(current, operand)
-        case "max":
-            return np.maximum(current, operand)
-        case "and":
-            return np.bitwise_and(current, operand)
-        case "or":
-            return np.bitwise_or(current, operand)
-        case "xor":
-            return np.bitwise_xor(current, operand)
-        case "exch":
-            return operand
-        case "cas":
-            swapped: Array = np.where(current == values[0], values[1], current)
-            return swapped
-        case "inc":
-            raised: Array = np.where(current >= operand, current.dtype.type(0), current + current.dtype.type(1))
-            return raised
-    lowered: Array = np.where((current == 0) | (current > operand), operand, current - current.dtype.type(1))
-    return lowered

@@ -21,14 +21,14 @@ def find_access_slice(kernel: PtxKernel) -> set[PtxInstruction]:
     """
     return _compute_backward_slice(
         kernel,
-        {name for instruction in _list_instructions(kernel) for name in _find_control_registers(instruction)},
+        {name for instruction in kernel.instructions for name in _find_control_registers(instruction)},
         _find_spaces,
     )
 
 
 def find_jump_slice(kernel: PtxKernel) -> set[PtxInstruction] | None:
     """Return the backward slice of all jumps; None if it contains values that the kernel stores."""
-    instructions = _list_instructions(kernel)
+    instructions = list(kernel.instructions)
     registers = {
         name
         for instruction in instructions
@@ -40,10 +40,7 @@ def find_jump_slice(kernel: PtxKernel) -> set[PtxInstruction] | None:
     stores = [instruction for instruction in instructions if instruction.opcode in ("st", "atom", "red")]
     if any(instruction.opcode == "call" for instruction in instructions) or not set(stores).isdisjoint(slice_):
         return None
-    makers: dict[str, list[PtxInstruction]] = {}
-    for instruction in instructions:
-        for name in instruction.written_registers:
-            makers.setdefault(name, []).append(instruction)
+    makers = kernel.find_writers()
     for store in stores:
         for load in loads:
             if not set(_find_spaces(store)).isdisjoint(_find_spaces(load)) and not _have_distinct_arguments(
@@ -79,15 +76,11 @@ def _find_arguments(instruction: PtxInstruction, writers: Mapping[str, Sequence[
     return arguments
 
 
-def _list_instructions(kernel: PtxKernel) -> list[PtxInstruction]:
-    return [instruction for block in kernel.blocks for instruction in block.instructions]
-
-
 def _compute_backward_slice(
     kernel: PtxKernel, registers: set[str], stores_to: Callable[[PtxInstruction], Sequence[str]]
 ) -> set[PtxInstruction]:
     """Return the instructions that compute the given registers, and stores to memory that these load from."""
-    instructions = _list_instructions(kernel)
+    instructions = list(kernel.instructions)
     read_spaces: set[str] = set()
     slice_: set[PtxInstruction] = set()
     previous_size = -1

@@ -16,12 +16,11 @@ def find_lane_registers(kernel: PtxKernel) -> frozenset[str]:
     """
     readers: dict[str, list[PtxInstruction]] = defaultdict(list)
     pending: list[str] = []
-    for block in kernel.blocks:
-        for instruction in block.instructions:
-            for name in instruction.read_registers:
-                readers[name].append(instruction)
-            if _differs_by_lane(instruction):
-                pending += instruction.written_registers
+    for instruction in kernel.instructions:
+        for name in instruction.read_registers:
+            readers[name].append(instruction)
+        if _differs_by_lane(instruction):
+            pending += instruction.written_registers
     found: set[str] = set()
     while pending:
         name = pending.pop()

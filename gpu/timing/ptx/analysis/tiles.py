@@ -52,7 +52,7 @@ def element_of(instruction: PtxInstruction) -> str:
 
 def expand_tile_accesses(kernel: PtxKernel) -> PtxKernel:
     """Expand tile loads and stores of a kernel into per-lane accesses."""
-    if not any(_moves_tile(instruction) for block in kernel.blocks for instruction in block.instructions):
+    if not any(map(_moves_tile, kernel.instructions)):
         return kernel
     blocks: list[BasicBlock] = []
     count = 0
