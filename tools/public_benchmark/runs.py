@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu.base.paths import ROOT
+from gpu.hosts.driver.compiler_options import parse_define
 from tools.public_benchmark.profile import MeasuredLaunch
 from tools.public_programs.recipes import Recipe, read_hecbench_recipe
 
@@ -131,7 +132,7 @@ def _run_program(
             json.dumps({
                 "folder": str(folder.resolve()), "files": recipe.files, "arguments": launches[0].arguments.split(),
                 "include_dirs": [value for kind, value in options if kind == "-I"],
-                "defines": [_split_define(value) for kind, value in options if kind == "-D"],
+                "defines": [parse_define(value) for kind, value in options if kind == "-D"],
                 "wanted": [launch.key for launch in launches], "gpu": gpu,
                 "target": str(target),
             }),
@@ -140,11 +141,6 @@ def _run_program(
         reason = _run_child(request, limit_s, Path(scratch) / "output")
         lines = [json.loads(line) for line in target.read_text("utf-8").splitlines()]
     return {line.pop("key"): line for line in lines}, reason
-
-
-def _split_define(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    return name, value if equals else "1"
 
 
 def _run_child(request: Path, limit_s: int, output: Path) -> str:

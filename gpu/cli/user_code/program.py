@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from gpu.base.child_processes import signal_name
 from gpu.base.errors import InputError, KernelError, LockstepError
 from gpu.base.schedules import ROUND_ROBIN
 from gpu.cli import interrupts
@@ -120,17 +121,10 @@ def _run_in_child(options: argparse.Namespace, program_arguments: Sequence[str],
             limit = (
                 "" if options.max_memory is None else f" The limit of --max-memory is {options.max_memory >> 20:,} MB."
             )
-            print(f"lockstep: The program crashed: {_signal_name(-code)}.{limit}", file=sys.stderr)
+            print(f"lockstep: The program crashed: {signal_name(code)}.{limit}", file=sys.stderr)
         code = 128 - code
     code = user_code.print_report(options, journal, [*map(str, options.files), *program_arguments], code)
     return REFUSED if code == OK and refused else code
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _run_program(options: argparse.Namespace, program_arguments: Sequence[str], folder: Path, write_end: int) -> int:

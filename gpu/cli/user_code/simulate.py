@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from gpu.cli.user_code import options as user_code
 from gpu.cli.user_code.amounts import MAX_DIGITS, parse_megabytes, parse_seconds, parse_whole_number
 from gpu.files import file_access
 from gpu.files.sources import SourceLines
+from gpu.hosts.driver.compiler_options import parse_define
 
 if TYPE_CHECKING:
     from gpu.kernel.simulate import Simulation
@@ -74,7 +76,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=SPEC",
         dest="constants",
         action="append",
-        type=_parse_named_value,
+        type=partial(_parse_named_value, "NAME=SPEC"),
         default=[],
         help="initial value of a __constant__ or __device__ variable, written as for --arg",
     )
@@ -83,7 +85,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         dest="textures",
         action="append",
-        type=_parse_named_file,
+        type=partial(_parse_named_value, "NAME=FILE"),
         default=[],
         help="image of a texture reference: a .npy file of one or two dimensions, or an image; followed, after commas, "
         "by linear, normalized, and clamp, border, wrap or mirror",
@@ -195,28 +197,16 @@ def _save_arrays(dumps: Mapping[int, Path], simulation: Simulation) -> None:
             np.save(file, simulation.arrays[number])
 
 
-def _parse_named_value(text: str) -> tuple[str, str]:
+def _parse_named_value(form: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals and value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=SPEC")
+        raise argparse.ArgumentTypeError(f"{text!r} is not {form}")
     return name, value
-
-
-def _parse_named_file(text: str) -> tuple[str, str]:
-    name, equals, file = text.partition("=")
-    if not (name and equals and file):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=FILE")
-    return name, file
 
 
 def parse_defines(options: argparse.Namespace) -> dict[str, str]:
     """Return the macros of the -D options."""
-    return dict(_parse_define(text) for text in options.defines)
-
-
-def _parse_define(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    return name, value if equals else "1"
+    return dict(map(parse_define, options.defines))
 
 
 def _parse_extent(text: str) -> tuple[int, ...]:
