@@ -13,7 +13,42 @@ import numpy as np
 from gpu.recording.arrays import TraceArrays
 from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.packing import Array
-from gpu.recording.types import TraceNode
+
+
+@dataclass(frozen=True)
+class TraceNode:
+    """The provenance of a value: an operation, or an initial element of an array.
+
+    Parameters
+    ----------
+    number : int
+        The node's number.
+    operator : str
+        Such as "+", "sqrtf" or "atomic add"; "" for an element of an array.
+    value : NumPy scalar
+        The value.
+    sources : tuple of int
+        The node of each operand, 0 if it has none, such as constants and thread indices.
+    operands : tuple
+        The value of each operand without a node; None for the others.
+    event : int
+        The event of the operation; -1 for an element.
+    block, thread : int
+        The number of the block in the grid and of the thread in the block; -1 for an element.
+    array, element : int
+        The array's number and the element's index; -1 for an operation.
+    """
+
+    number: int
+    operator: str
+    value: Any
+    sources: tuple[int, ...]
+    operands: tuple[Any, ...]
+    event: int
+    block: int
+    thread: int
+    array: int
+    element: int
 
 
 @dataclass(frozen=True, eq=False)

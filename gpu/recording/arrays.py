@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,78 @@ from gpu.base.errors import InputError
 from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.packing import Array
 from gpu.recording.tables import ACTIONS, AccessRow
-from gpu.recording.types import TraceAccess, TraceArray, Write
+
+
+@dataclass(frozen=True)
+class TraceArray:
+    """An array of a trace.
+
+    Parameters
+    ----------
+    number : int
+        Its index in `Trace.arrays`.
+    name : str
+        The array's name.
+    space : str
+        "global", "constant", "shared" or "local".
+    dtype : numpy.dtype
+        The type of its elements.
+    count : int
+        The number of elements; for a local array, per thread.
+    block : int or None
+        The block that a shared array belongs to.
+    memory : int
+        The number of the recorded memory that contains it.
+    """
+
+    number: int
+    name: str
+    space: str
+    dtype: np.dtype[Any]
+    count: int
+    block: int | None
+    memory: int
+
+
+@dataclass(frozen=True)
+class TraceAccess:
+    """One access of an event.
+
+    Parameters
+    ----------
+    action : str
+        "read", "write" or "atomic".
+    lanes : array
+        The lanes that access memory: numbers within the batch, ascending.
+    arrays : array
+        The number of the array that each lane accesses; in shared memory each block has its own.
+    elements : array
+        The element of each lane, in elements of the type of `values`.
+    values : array
+        The value that each lane read or wrote; for an atomic operation, the old value.
+    results : array
+        For an atomic operation, the value after each lane's operation; else the same as `values`.
+    nodes : array
+        The node of each lane's value; for an atomic operation that of `results`.
+    """
+
+    action: str
+    lanes: Array
+    arrays: Array
+    elements: Array
+    values: Array
+    results: Array
+    nodes: Array
+
+
+@dataclass(frozen=True)
+class Write:
+    """A write of an element: its event, the lane in the batch, and the numbers of the block and of the thread."""
+
+    event: int
+    lane: int
+    block: int
+    thread: int
 
 
 class TraceArrays:

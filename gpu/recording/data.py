@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import SourcePosition
+from gpu.base.findings import Finding
+from gpu.base.warp import WARP
 from gpu.recording.packing import Array, PackedIntegers, PackedMasks, PackedValues
 from gpu.recording.statements import ExecutedStatement, TraceFunction
 from gpu.recording.tables import BatchRow
-from gpu.recording.types import TraceFinding, TraceLaunch
 
 # The number of written units between two cached states.
 _BETWEEN = 1 << 18
@@ -138,6 +139,82 @@ class TraceMemory:
         kind = f"V{self.unit}" if self.unit not in (1, 2, 4, 8) else f"u{self.unit}"
         values = np.ascontiguousarray(self.values[start:end]).ravel().view(kind)
         state[:size].view(kind)[self.index[start:end]] = values
+
+
+@dataclass(frozen=True)
+class TraceLaunch:
+    """The host's launch, or a child launch.
+
+    Parameters
+    ----------
+    number : int
+        Its number; 0 for the host's launch.
+    kernel : str
+        The kernel's name.
+    grid, block : tuple of int
+        Extents in x, y and z.
+    parent : int
+        The number of the parent launch; -1 for the host's.
+    event : int
+        The event that launched it; -1 for the host's launch, and if the recording had ended.
+    by_block, by_thread : int
+        The launching thread: the number of the block in the parent's grid, and of the thread in the block; else -1.
+    """
+
+    number: int
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    parent: int = -1
+    event: int = -1
+    by_block: int = -1
+    by_thread: int = -1
+
+    @property
+    def lanes_per_block(self) -> int:
+        """The threads per block, padded to whole warps."""
+        return -(-self.block[0] * self.block[1] * self.block[2] // WARP) * WARP
+
+
+@dataclass(frozen=True)
+class FailedAccess:
+    """The access that ended a launch, with the lanes whose elements are out of bounds or misaligned.
+
+    Memory is unchanged, so that the access is not among those of its event.
+
+    Parameters
+    ----------
+    action : str
+        "read", "write" or "atomic".
+    memory : int
+        The number of the recorded memory.
+    size : int
+        The bytes that each lane accesses.
+    offsets : tuple of int
+        The first byte of each lane, counted from the beginning of the array; in shared memory, of the lane's block.
+    blocks, threads : tuple of int
+        The number of each lane's block in the grid, and of its thread in the block.
+    """
+
+    action: str
+    memory: int
+    size: int
+    offsets: tuple[int, ...]
+    blocks: tuple[int, ...]
+    threads: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TraceFinding:
+    """A finding of a checker, and the event of its first occurrence.
+
+    If the recording had ended by then, the event is the number of events in the trace. `access` is the access that
+    ended the launch, if it is what the finding reports.
+    """
+
+    event: int
+    finding: Finding
+    access: FailedAccess | None = None
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import SourcePosition
-from gpu.recording.arrays import TraceArrays
+from gpu.recording.arrays import TraceAccess, TraceArrays
 from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.packing import Array
 from gpu.recording.statements import ExecutedStatement
 from gpu.recording.tables import NO_LANES, NO_STATEMENT, NOT_A_BRANCH, EventRow
-from gpu.recording.types import RegisterState, TraceAccess
-from gpu.recording.variables import TraceVariables
+from gpu.recording.variables import RegisterState, TraceVariables
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,10 @@ from numpy.typing import DTypeLike
 from gpu.base.errors import InputError, SourcePosition
 from gpu.base.findings import Finding
 from gpu.files.file_access import read_bytes
-from gpu.recording.data import LaunchRecord, TraceData, TraceMemory
+from gpu.recording.data import FailedAccess, LaunchRecord, TraceData, TraceFinding, TraceLaunch, TraceMemory
 from gpu.recording.packing import Array, PackedIntegers, PackedMasks, PackedValues
 from gpu.recording.statements import Statement, TraceFunction, pack_statement, unpack_statement
 from gpu.recording.tables import MASK
-from gpu.recording.types import FailedAccess, TraceFinding, TraceLaunch
 from gpu.recording.validation import TABLES, validate_trace
 
 VERSION = 7

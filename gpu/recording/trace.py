@@ -13,13 +13,12 @@ from typing import IO
 
 from gpu.base.schedules import Schedule
 from gpu.recording import file
-from gpu.recording.ancestry import Ancestry, NodeTable
-from gpu.recording.arrays import TraceArrays
-from gpu.recording.data import TraceData, TraceLanes
+from gpu.recording.ancestry import Ancestry, NodeTable, TraceNode
+from gpu.recording.arrays import TraceArray, TraceArrays, Write
+from gpu.recording.data import TraceData, TraceFinding, TraceLanes, TraceLaunch
 from gpu.recording.events import Events
 from gpu.recording.packing import Array
-from gpu.recording.types import RegisterState, TraceArray, TraceFinding, TraceLaunch, TraceNode, Write
-from gpu.recording.variables import TraceVariables
+from gpu.recording.variables import RegisterState, TraceVariables
 
 
 class Trace:

@@ -10,7 +10,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from gpu.recording.data import TraceData, TraceMemory
+from gpu.recording.data import FailedAccess, TraceData, TraceMemory
 from gpu.recording.packing import UNCOMPRESSED, Array
 from gpu.recording.tables import (
     ACCESS,
@@ -27,7 +27,6 @@ from gpu.recording.tables import (
     POINTER,
     REGISTER,
 )
-from gpu.recording.types import FailedAccess
 
 TABLES = {
     "events": EVENT,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,9 +11,20 @@ import numpy as np
 from gpu.recording.data import TraceData, TraceLanes
 from gpu.recording.packing import Array
 from gpu.recording.tables import EventRow
-from gpu.recording.types import RegisterState
 
 _CACHE_SIZE = 4096
+
+
+@dataclass(frozen=True)
+class RegisterState:
+    """A variable: `values` and `nodes`, one per lane of the batch, valid where `defined` is True, else 0.
+
+    The values of a pointer are texts: the array and the element that it points to, such as "s[12]", or "null".
+    """
+
+    values: Array
+    nodes: Array
+    defined: Array
 
 
 class TraceVariables:

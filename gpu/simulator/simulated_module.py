@@ -13,9 +13,8 @@ import numpy.typing as npt
 from gpu.base.errors import CompileError, KernelError, LaunchError, SourcePosition
 from gpu.base.findings import build_error_finding
 from gpu.base.schedules import ROUND_ROBIN
-from gpu.recording.data import LaunchRecord
+from gpu.recording.data import LaunchRecord, TraceFinding
 from gpu.recording.trace import Trace
-from gpu.recording.types import TraceFinding
 from gpu.simulator import ir
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords

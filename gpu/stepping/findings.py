@@ -8,9 +8,9 @@ from math import prod
 
 from gpu.base.findings import Finding
 from gpu.base.thread_names import parse_sanitizer_name
+from gpu.recording.data import FailedAccess, TraceFinding
 from gpu.recording.recording import LaunchSpan, Recording
 from gpu.recording.trace import Trace
-from gpu.recording.types import FailedAccess, TraceFinding
 from gpu.stepping.moment.array_accesses import find_array_accesses
 
 

@@ -15,8 +15,8 @@ from gpu.lessons.question_kinds import RUN_QUANTITIES, STATEMENT_QUANTITIES
 from gpu.lessons.questions.evaluation import format_numbers
 from gpu.lessons.scenes import RecordedScene, find_place, statement_text
 from gpu.messages.lessons import RecordingQuestion
+from gpu.recording.arrays import TraceArray
 from gpu.recording.recording import LaunchSpan
-from gpu.recording.types import TraceArray
 from gpu.stepping.explanation.sentences import explain
 from gpu.stepping.moment.array_accesses import find_array_accesses
 from gpu.stepping.moment.lanes import LaneStates

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpu.base.errors import SourcePosition
 from gpu.base.lane_mask import LaneMask
-from gpu.recording.types import TraceFinding
+from gpu.recording.data import TraceFinding
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.observer import Access, HeapCall, Observer, WarpSync

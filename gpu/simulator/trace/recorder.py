@@ -15,6 +15,7 @@ import numpy as np
 from gpu.base.errors import SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
+from gpu.recording.data import FailedAccess, TraceLaunch
 from gpu.recording.packing import Array, IntegerVectors, MaskTable, Numbering, Table, ValueVectors, select_active
 from gpu.recording.tables import (
     ACCESS,
@@ -31,7 +32,6 @@ from gpu.recording.tables import (
     POINTER,
     REGISTER,
 )
-from gpu.recording.types import FailedAccess, TraceLaunch
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch

@@ -16,7 +16,7 @@ from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
 from gpu.recording.tables import ACTIONS
 from gpu.recording.trace import Trace
-from gpu.recording.types import RegisterState
+from gpu.recording.variables import RegisterState
 from gpu.stepping.dataflow.provenance import Provenance
 from gpu.stepping.dataflow.value_graph import Columns, ValueGraph
 from gpu.stepping.dataflow.writes import Storage

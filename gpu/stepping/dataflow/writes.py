@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from gpu.base.warp import WARP
-from gpu.recording.data import TraceMemory
+from gpu.recording.arrays import TraceArray
+from gpu.recording.data import TraceLaunch, TraceMemory
 from gpu.recording.packing import Array, compute_ranks
 from gpu.recording.recording import LaunchSpan
 from gpu.recording.tables import ACTIONS
 from gpu.recording.trace import Trace
-from gpu.recording.types import TraceArray, TraceLaunch
 
 Space = Literal["global", "constant", "shared", "local", "register"]
 

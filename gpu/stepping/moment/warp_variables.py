@@ -10,7 +10,7 @@ from gpu.base.warp import WARP
 from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
 from gpu.recording.trace import Trace
-from gpu.recording.types import RegisterState
+from gpu.recording.variables import RegisterState
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,8 @@ from typing_extensions import TypeAliasType
 
 from gpu.base.errors import InputError
 from gpu.base.findings import Finding
-from gpu.recording.data import TraceData
+from gpu.recording.data import TraceData, TraceFinding
 from gpu.recording.file import load_trace, save_trace
-from gpu.recording.types import TraceFinding
 from gpu.recording.validation import MAX_MEMORY_BYTES, TABLES, matches_type, validate_trace
 from gpu.simulator.simulated_module import SimulatedModule
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu.recording.ancestry import Ancestry
+from gpu.recording.ancestry import Ancestry, TraceNode
 from gpu.recording.trace import Trace
-from gpu.recording.types import TraceNode
 from gpu.simulator.simulated_module import SimulatedModule
 from tests.gpu.simulator.kernel_runner import Array, Extent, _to_three_dimensions
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu.recording.data import FailedAccess
 from gpu.recording.trace import Trace
-from gpu.recording.types import FailedAccess
 from gpu.recording.validation import validate_trace
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.simulated_module import SimulatedModule

@@ -10,8 +10,8 @@ import pytest
 from gpu.base.errors import LaunchError
 from gpu.base.paths import KERNELS
 from gpu.patterns import find_pattern
+from gpu.recording.arrays import TraceAccess
 from gpu.recording.trace import Trace
-from gpu.recording.types import TraceAccess
 from gpu.run.pattern_run import record_pattern
 from gpu.run.workload import Workload
 from gpu.simulator.checkers.races.races import RaceChecker
