@@ -14,9 +14,9 @@ import numpy as np
 
 from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
-from gpu.stepping.dataflow.outlines import Labels, Outlines
+from gpu.stepping.dataflow.labels import label_rows
 from gpu.stepping.dataflow.provenance import Provenance
-from gpu.stepping.dataflow.rows import Edges, Row, RowSources
+from gpu.stepping.dataflow.rows import Rows
 from gpu.stepping.dataflow.value_graph import Columns, ValueGraph
 
 _SELECTIONS = frozenset(("?:", "min", "max", "fmin", "fmax", "fminf", "fmaxf"))
@@ -47,15 +47,11 @@ class Dataflow:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.provenance = Provenance(recording)
-        self._columns = Columns(self.provenance)
-        self._graph = ValueGraph(self.provenance, self._columns)
-        self._outlines = Outlines(self.provenance, self._columns, self._graph)
-        self._edges = Edges(self.provenance, self._columns, self._graph, self._outlines)
-        labels = Labels(recording, self._outlines)
-        sources = RowSources(self.provenance, self._columns, self._outlines, self._edges, labels)
-        rows: list[Row] = []
-        rows += (Row(sources, number, rows) for number in range(len(self._outlines)))
-        self.rows: tuple[Row, ...] = tuple(rows)
+        columns = Columns(self.provenance)
+        self._graph = ValueGraph(self.provenance, columns)
+        self._rows = Rows(self.provenance, columns, self._graph)
+        self.rows = self._rows.entries
+        label_rows(recording, self.rows)
 
     # Rows by moment.
 
@@ -67,7 +63,7 @@ class Dataflow:
     @cached_property
     def _rows_by_moment(self) -> tuple[Array, Array]:
         """The event number of each defining write, ascending, and its row."""
-        writes = [outline.writes for outline in self._outlines.outlines]
+        writes = [row.writes for row in self.rows]
         rows = np.repeat(np.arange(len(writes)), [write.size for write in writes])
         moments = self.provenance.writes.moment[np.concatenate([*writes, np.zeros(0, np.int64)])]
         order = np.lexsort((rows, moments))
@@ -95,7 +91,7 @@ class Dataflow:
             return [(int(edge[1]), int(edge[2])) for edge in edges[low:high]]
         if row_data.is_input:
             return []
-        node = self._find_node(row, cell)
+        node = int(row_data.nodes[cell])
         location = (
             self._find_last_location(node, row, row_data.storage.number, int(row_data.cells[cell])) if node else None
         )
@@ -159,12 +155,12 @@ class Dataflow:
         locations = np.full((row_data.cells.size, 2), -1, np.int64)
         if row_data.is_input:
             return locations
-        nodes = self._find_nodes(row)
+        nodes = row_data.nodes
         unchanged = np.flatnonzero(~row_data.computed & (nodes > 0))
         if not unchanged.size:
             return locations
         storage = np.full(unchanged.size, row_data.storage.number)
-        rows, cells = self._edges.value_locator.find(
+        rows, cells = self._rows.value_locator.find(
             nodes[unchanged], np.full(unchanged.size, row), storage, row_data.cells[unchanged]
         )
         for at in np.unique(rows[(rows >= 0) & (rows < row)]).tolist():
@@ -173,39 +169,9 @@ class Dataflow:
             locations[unchanged[matches], 1] = np.searchsorted(self.rows[at].cells, cells[matches])
         return locations
 
-    def _find_nodes(self, row: int) -> Array:
-        """Return the node of each cell's value; 0 if it has no recorded origin."""
-        row_data = self.rows[row]
-        has_node = row_data.writers >= 0
-        nodes = np.zeros(has_node.size, np.int64)
-        nodes[has_node] = self.provenance.writes.node[row_data.writers[has_node]]
-        for each in reversed(self.provenance.inputs):
-            if each.storage == row_data.storage.number and each.launch <= row_data.launch and each.elements.size:
-                at = np.minimum(np.searchsorted(each.elements, row_data.cells), each.elements.size - 1)
-                matches = ~has_node & (each.elements[at] == row_data.cells)
-                nodes[matches] = each.first + at[matches]
-                has_node |= matches
-        return nodes
-
-    def _find_node(self, row: int, cell: int) -> int:
-        """Return the node of a cell's value; 0 if it has no recorded origin."""
-        row_data = self.rows[row]
-        write = int(row_data.writers[cell])
-        if write >= 0:
-            return int(self.provenance.writes.node[write])
-        return self._find_input_node(row_data.storage.number, int(row_data.cells[cell]), row_data.launch)
-
-    def _find_input_node(self, storage: int, cell: int, launch: int) -> int:
-        for each in reversed(self.provenance.inputs):
-            if each.storage == storage and each.launch <= launch:
-                at = int(np.searchsorted(each.elements, cell))
-                if at < each.elements.size and each.elements[at] == cell:
-                    return each.first + at
-        return 0
-
     def _find_last_location(self, node: int, row: int, storage: int, cell: int) -> tuple[int, int] | None:
         """Return the last row before a given one that contains a node, and the cell in that row."""
-        rows, cells = self._edges.value_locator.find(*(np.array([each]) for each in (node, row, storage, cell)))
+        rows, cells = self._rows.value_locator.find(*(np.array([each]) for each in (node, row, storage, cell)))
         if rows[0] < 0:
             return None
         return int(rows[0]), int(np.searchsorted(self.rows[rows[0]].cells, cells[0]))

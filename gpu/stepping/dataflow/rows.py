@@ -1,13 +1,10 @@
 """The rows of a dataflow picture: cells with values, and edges that show the source of each value.
 
-A row is the content of an array, or of a variable of all threads, after a program step. An edge starts at the last row
-and cell that contained the value.
+A row is the content of an array, or of a variable of all threads, after a program step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,203 +12,13 @@ import numpy as np
 
 from gpu.base.errors import SourcePosition
 from gpu.recording.packing import Array
-from gpu.stepping.dataflow.outlines import Labels, Outlines
 from gpu.stepping.dataflow.provenance import Provenance
 from gpu.stepping.dataflow.value_graph import Columns, ValueGraph
+from gpu.stepping.dataflow.value_locator import ValueLocator
 from gpu.stepping.dataflow.writes import Storage
 
-
-class ValueLocator:
-    """Find the rows and cells that contain a value.
-
-    Parameters
-    ----------
-    provenance : Provenance
-    columns : Columns
-    graph : ValueGraph
-    rows : Outlines
-    """
-
-    def __init__(self, provenance: Provenance, columns: Columns, graph: ValueGraph, rows: Outlines) -> None:
-        self._provenance, self._columns, self._graph = provenance, columns, graph
-        self._step_limit = len(provenance.scopes) + 2
-        self._row_limit = len(rows) + 1
-        storage, step = (
-            np.array([getattr(row, name) for row in rows.outlines], np.int64) for name in ("storage", "step")
-        )
-        # The rows of each storage, in order, and the same as sort keys: by storage and step, and by storage and row.
-        self._rows = np.lexsort((np.arange(len(rows)), storage))
-        self._step_keys = self._compute_step_key(storage[self._rows], step[self._rows])
-        self._row_keys = storage[self._rows] * self._row_limit + self._rows
-        self._row_of_write = rows.row_of_write
-        self._has_rows = np.isin(np.arange(len(provenance.storages.entries)), storage)
-        self._occurrences = self._find_occurrences()
-
-    def _compute_step_key(self, storage: Array, step: Array) -> Array:
-        key: Array = storage * self._step_limit + step + 1
-        return key
-
-    def _find_occurrences(self) -> tuple[Array, ...]:
-        """Return node, storage, cell, and the range of the storage's rows in which the cell contains it, by node."""
-        writes = self._provenance.writes
-        rows = np.flatnonzero(self._has_rows[writes.storage])
-        order = rows[np.lexsort((rows, writes.cell[rows], writes.storage[rows]))]
-        storage, cell, step = writes.storage[order], writes.cell[order], writes.step[order]
-        follows = (storage[1:] == storage[:-1]) & (cell[1:] == cell[:-1])
-        next_step = np.full(order.size, self._step_limit - 2)
-        next_step[:-1][follows] = step[1:][follows]
-        # The initial content of an array stays until the first write.
-        nodes = np.unique(self._graph.sources[1])
-        input_storage, element = self._columns.find_input_cells(nodes)
-        launch = np.array([each.launch for each in self._provenance.inputs] or [0])[
-            self._columns.find_input_indices(nodes)
-        ]
-        first = np.array([storage.launch for storage in self._provenance.storages.entries] or [0])
-        is_first_launch = (input_storage >= 0) & (launch == first[input_storage])
-        launch = launch[is_first_launch]
-        nodes, input_storage, element = nodes[is_first_launch], input_storage[is_first_launch], element[is_first_launch]
-        since = np.array(self._provenance.first_steps or [0])[launch]
-        until = self._find_next_write_steps(storage, cell, step, input_storage, element, since)
-        node = np.concatenate((writes.node[order], nodes))
-        storage, cell = np.concatenate((storage, input_storage)), np.concatenate((cell, element))
-        first = np.searchsorted(self._step_keys, self._compute_step_key(storage, np.concatenate((step, since))))
-        last = np.searchsorted(self._step_keys, self._compute_step_key(storage, np.concatenate((next_step, until))))
-        present = np.flatnonzero((node > 0) & (first < last))
-        present = present[np.argsort(node[present], kind="stable")]
-        return node[present], storage[present], cell[present], first[present], last[present]
-
-    def _find_next_write_steps(
-        self, storage: Array, cell: Array, step: Array, input_storage: Array, element: Array, since: Array
-    ) -> Array:
-        """Return the step of the first write to each cell after a step; the last step if there is none."""
-        width = max(int(cell.max(initial=0)), int(element.max(initial=0))) + 1
-        keys = (storage * width + cell) * self._step_limit + step + 1
-        at = np.searchsorted(keys, (input_storage * width + element) * self._step_limit + since + 1, side="right")
-        inside = np.minimum(at, max(keys.size - 1, 0))
-        if not keys.size:
-            return np.full(input_storage.size, self._step_limit - 2)
-        is_same_cell = (at < keys.size) & (storage[inside] == input_storage) & (cell[inside] == element)
-        return np.where(is_same_cell, step[inside], self._step_limit - 2)
-
-    def find(self, node: Array, row: Array, storage: Array, cell: Array) -> tuple[Array, Array]:
-        """Return for each node the last row before a given one that contains it, and the cell.
-
-        Among several cells of that row, the one in the same storage, then the one nearest to `cell`, is chosen. A value
-        that no earlier row contains is at the row that computed it.
-
-        Parameters
-        ----------
-        node, row : int arrays
-            The values, and for each the row before which to search.
-        storage, cell : int arrays
-            The reader of each value, near which to search.
-
-        Returns
-        -------
-        rows, cells : int arrays
-            The row is -1 if no row contains the value.
-        """
-        found_row, found_cell = self._find_defining_cells(node)
-        # Lanes that read one value in one row have the same candidates, in thousands of cells for a constant.
-        requests, request = np.unique(node * self._row_limit + row, return_inverse=True)
-        pair, candidate_row, occurrence = self._find_newest_rows(
-            requests // self._row_limit, requests % self._row_limit
-        )
-        if not pair.size:
-            return found_row, found_cell
-        _, storages, cells, _, _ = self._occurrences
-        # The candidates of a pair are all from one row, and so from one storage, with ascending columns: the nearest
-        # candidate is next to the insertion point of the target column.
-        column, target = (
-            self._columns.find_columns(storages[occurrence], cells[occurrence]),
-            self._columns.find_columns(storage, cell),
-        )
-        order = np.lexsort((column, pair))
-        pair, candidate_row, occurrence, column = (each[order] for each in (pair, candidate_row, occurrence, column))
-        width = max(int(column.max()), int(target.max(initial=0))) + 1
-        at = np.searchsorted(pair * width + column, request * width + target)
-        left, right = np.maximum(at - 1, 0), np.minimum(at, pair.size - 1)
-        near = np.where(np.abs(column[left] - target) < np.abs(column[right] - target), left, right)
-        best = np.where(pair[left] != request, right, np.where(pair[right] != request, left, near))
-        is_held = pair[best] == request
-        found_row[is_held], found_cell[is_held] = candidate_row[best[is_held]], cells[occurrence[best[is_held]]]
-        return found_row, found_cell
-
-    def _find_newest_rows(self, node: Array, row: Array) -> tuple[Array, Array, Array]:
-        """Return for each node, by its index in the argument, the last row before a given one that contains it.
-
-        A row that contains it in several cells is repeated for each: index, row and occurrence.
-        """
-        nodes, storages, _, first, last = self._occurrences
-        low, high = np.searchsorted(nodes, node), np.searchsorted(nodes, node, side="right")
-        counts = high - low
-        pair = np.repeat(np.arange(node.size), counts)
-        occurrence = np.arange(pair.size) - (np.cumsum(counts) - counts)[pair] + low[pair]
-        latest = np.searchsorted(self._row_keys, storages[occurrence] * self._row_limit + row[pair]) - 1
-        at = np.minimum(latest, last[occurrence] - 1)
-        present = at >= first[occurrence]
-        pair, occurrence, candidate_row = pair[present], occurrence[present], self._rows[at[present]]
-        newest = np.full(node.size, -1)
-        np.maximum.at(newest, pair, candidate_row)
-        is_newest = candidate_row == newest[pair]
-        return pair[is_newest], candidate_row[is_newest], occurrence[is_newest]
-
-    def _find_defining_cells(self, node: Array) -> tuple[Array, Array]:
-        """Return the row and the cell in which each node was computed; -1 if no row computed it."""
-        write = np.append(self._graph.visible_writes, -1)[self._graph.operation_of_node[node]]
-        row = np.where(write >= 0, self._row_of_write[write], -1)
-        return row, np.where(write >= 0, self._provenance.writes.cell[write], 0)
-
-
-class Edges:
-    """The edges of all rows. Cells are numbered as in their storages.
-
-    Parameters
-    ----------
-    provenance : Provenance
-    columns : Columns
-    graph : ValueGraph
-    rows : Outlines
-    """
-
-    def __init__(self, provenance: Provenance, columns: Columns, graph: ValueGraph, rows: Outlines) -> None:
-        self._provenance, self._columns, self._graph, self._rows = provenance, columns, graph, rows
-
-    @cached_property
-    def value_locator(self) -> ValueLocator:
-        """The last row and cell that contained each value."""
-        return ValueLocator(self._provenance, self._columns, self._graph, self._rows)
-
-    @cached_property
-    def _edge_columns(self) -> tuple[Array, Array, Array, Array]:
-        """By row: the row of each edge's end, its cell, and the row and the cell where it begins."""
-        groups, nodes = self._graph.sources
-        writes, write = self._provenance.writes, self._graph.definitions.last_writes[groups]
-        row, cell = self._rows.row_of_write[write], writes.cell[write]
-        from_row, from_cell = self.value_locator.find(nodes, row, writes.storage[write], cell)
-        edges = np.unique(np.stack((row, cell, from_row, from_cell), axis=1)[from_row >= 0], axis=0)
-        return edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3]
-
-    def find_row_edges(self, row: int) -> tuple[Array, Array, Array]:
-        """Return the edges of a row: cell, source row, source cell."""
-        rows, *rest = self._edge_columns
-        chosen = slice(np.searchsorted(rows, row), np.searchsorted(rows, row, side="right"))
-        cell, from_row, from_cell = (each[chosen] for each in rest)
-        return cell, from_row, from_cell
-
-    def collect_operations(self, row: int) -> tuple[Array, Array, tuple[str, ...]]:
-        """Return the cells that operations of a row computed, the number of operations per cell, and the operators."""
-        definitions = self._graph.definitions
-        groups = np.unique(definitions.group[np.searchsorted(definitions.write, self._rows[row].writes)])
-        group_of_operation, operation = self._graph.members
-        first = np.searchsorted(group_of_operation, groups)
-        counts = np.searchsorted(group_of_operation, groups, side="right") - first
-        selected = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        cells, counts = self._provenance.writes.cell[definitions.last_writes[groups[counts > 0]]], counts[counts > 0]
-        operators = self._provenance.operations.operator[operation[selected]]
-        unique, first = np.unique(operators, return_index=True)
-        names = tuple(self._provenance.operators[each] for each in unique[np.argsort(first)])
-        return cells, counts, names
+MAX_COMPLETE_CELLS = 4096
+"""The largest array that is shown completely. Larger arrays show only the cells that were accessed."""
 
 
 class CellWriter(NamedTuple):
@@ -223,17 +30,6 @@ class CellWriter(NamedTuple):
     moment: int
 
 
-@dataclass(frozen=True)
-class RowSources:
-    """The data from which rows are read."""
-
-    provenance: Provenance
-    columns: Columns
-    outlines: Outlines
-    edges: Edges
-    labels: Labels
-
-
 class Row:
     """One row: the content of a storage after a program step.
 
@@ -242,19 +38,31 @@ class Row:
 
     Parameters
     ----------
-    sources : RowSources
-    number : int
-    rows : sequence of Row
+    rows : Rows
         All rows of the picture.
+    number : int
+    storage : Storage
+    launch : int
+    step : int
+        The last program step of the row, which shows its storage's content after that step.
+    writes : int array
+        The indices of the defining writes, ascending; empty for an input.
+
+    Attributes
+    ----------
+    label : str
+        A short text: the loop variable that changed, or the array's name or the line. `labels.label_rows` sets it.
     """
 
-    def __init__(self, sources: RowSources, number: int, rows: Sequence[Row]) -> None:
-        self._sources, self._rows = sources, rows
-        self._outline = sources.outlines[number]
-        self.number = number
-        self.launch = self._outline.launch
-        self.storage: Storage = sources.outlines.storage(number)
-        self.is_input = self._outline.is_input
+    def __init__(self, rows: Rows, number: int, storage: Storage, launch: int, step: int, writes: Array) -> None:
+        self._rows = rows
+        self.number, self.storage, self.launch, self.step, self.writes = number, storage, launch, step, writes
+        self.label = ""
+
+    @property
+    def is_input(self) -> bool:
+        """Whether the row shows the content of an array before a launch."""
+        return not self.writes.size
 
     def preload(self) -> None:
         """Compute all properties, so that a later reader, such as a view, does not wait for them."""
@@ -275,50 +83,47 @@ class Row:
     @cached_property
     def events(self) -> Array:
         """The event numbers that computed values of this row, ascending; for an input, the one before the launch."""
-        return self._sources.outlines.events(self.number)
+        provenance = self._rows.provenance
+        if self.is_input:
+            return np.array([provenance.recording.launches[self.launch].first - 1])
+        events: Array = np.unique(provenance.writes.moment[self.writes])
+        return events
 
     @cached_property
     def position(self) -> SourcePosition | None:
         """The source position of the statement; None for an input."""
-        return self._sources.outlines.position(self.number)
+        return None if self.is_input else self._rows.provenance.recording.position(self.first)
 
     @cached_property
     def line(self) -> int:
         """The statement's line; 0 for an input."""
         return self.position.line if self.position is not None else 0
 
-    @cached_property
-    def label(self) -> str:
-        """A short text: the loop variable that changed, or the array's name or the line."""
-        return self._sources.labels[self.number]
+    @property
+    def turn(self) -> int:
+        """The number of atomic operations of the statement that preceded the row's on the same elements."""
+        return 0 if self.is_input else int(self._rows.provenance.turns[self.step])
 
     @cached_property
     def cells(self) -> Array:
         """The number of each cell in its storage, ascending."""
         cells: Array = np.flatnonzero(self._last_writes >= self._minimum_write)
-        return (
-            self._sources.outlines.select_visible_cells(self.storage.number, cells)
-            if self._minimum_write < 0
-            else cells
-        )
+        return self._rows.select_visible_cells(self.storage, cells) if self._minimum_write < 0 else cells
 
     @cached_property
     def _minimum_write(self) -> int:
         """The least value in `_last_writes` of a cell with content; -1 if the array had initial content, else 0."""
         number = self.storage.number
-        return (
-            -1
-            if number in self._sources.outlines.input_storages and number in self._sources.provenance.initial_contents
-            else 0
-        )
+        is_known = number in self._rows.input_storages and number in self._rows.provenance.initial_contents
+        return -1 if is_known else 0
 
     @cached_property
     def _last_writes(self) -> Array:
         """The last write to each cell of the storage; -1 where there is none."""
-        rows = self._sources.provenance.find_writes(self.storage.number)
-        steps = self._sources.provenance.writes.step[rows]
-        previous = rows[: np.searchsorted(steps, self._outline.step, side="right")]
-        cells = self._sources.provenance.writes.cell[previous]
+        rows = self._rows.provenance.find_writes(self.storage.number)
+        steps = self._rows.provenance.writes.step[rows]
+        previous = rows[: np.searchsorted(steps, self.step, side="right")]
+        cells = self._rows.provenance.writes.cell[previous]
         # A variable has a cell for each thread of the grid, but a recording may contain only the first threads.
         newest = np.full(self.storage.count if self._minimum_write < 0 else int(cells.max(initial=-1)) + 1, -1)
         newest[cells] = previous
@@ -330,28 +135,42 @@ class Row:
         writers: Array = self._last_writes[self.cells]
         return writers
 
+    @cached_property
+    def nodes(self) -> Array:
+        """The node of each cell's value; 0 if it has no recorded origin."""
+        provenance, has_node = self._rows.provenance, self.writers >= 0
+        nodes = np.zeros(has_node.size, np.int64)
+        nodes[has_node] = provenance.writes.node[self.writers[has_node]]
+        for each in reversed(provenance.inputs):
+            if each.storage == self.storage.number and each.launch <= self.launch and each.elements.size:
+                at = np.minimum(np.searchsorted(each.elements, self.cells), each.elements.size - 1)
+                matches = ~has_node & (each.elements[at] == self.cells)
+                nodes[matches] = each.first + at[matches]
+                has_node |= matches
+        return nodes
+
     def _write_column(self, name: str) -> Array:
         """Return a column of the writes; -1 for cells that were not written."""
         written = self.writers >= 0
         # Without a single write, no index is valid.
         column = np.full(written.size, -1, np.int64)
-        column[written] = getattr(self._sources.provenance.writes, name)[self.writers[written]]
+        column[written] = getattr(self._rows.provenance.writes, name)[self.writers[written]]
         return column
 
     @cached_property
     def column(self) -> Array:
         """The column in which each cell is drawn, ascending."""
-        return self._sources.columns.find_columns(np.full(self.cells.size, self.storage.number), self.cells)
+        return self._rows.columns.find_columns(np.full(self.cells.size, self.storage.number), self.cells)
 
     @cached_property
     def value(self) -> Array:
         """The value of each cell, in the storage's type."""
         dtype = self.storage.dtype
-        raw = self._sources.provenance.writes.raw
+        raw = self._rows.provenance.writes.raw
         values = np.zeros(self.cells.size, dtype)
         written = self.writers >= 0
         values[written] = np.ascontiguousarray(raw[self.writers[written], : dtype.itemsize]).view(dtype).reshape(-1)
-        initial = self._sources.provenance.initial_contents.get(self.storage.number)
+        initial = self._rows.provenance.initial_contents.get(self.storage.number)
         if initial is not None:
             values[~written] = initial[self.cells[~written]]
         return values
@@ -359,7 +178,7 @@ class Row:
     @cached_property
     def computed(self) -> Array:
         """Whether this row computed the cell's value, rather than leaving an older one."""
-        return np.isin(self.cells, self._sources.provenance.writes.cell[self._outline.writes])
+        return np.isin(self.cells, self._rows.provenance.writes.cell[self.writes])
 
     @cached_property
     def moment(self) -> Array:
@@ -382,10 +201,14 @@ class Row:
         return self._write_column("thread")
 
     @cached_property
+    def _operations(self) -> tuple[Array, Array, tuple[str, ...]]:
+        return self._rows.collect_operations(self.writes)
+
+    @cached_property
     def operation_counts(self) -> Array:
         """The number of this row's operations per cell; 0 if the value was only moved or left unchanged."""
         operation_counts = np.zeros(self.cells.size, np.int64)
-        cells, counts, _ = self._sources.edges.collect_operations(self.number)
+        cells, counts, _ = self._operations
         operation_counts[np.searchsorted(self.cells, cells)] = counts
         return operation_counts
 
@@ -398,22 +221,21 @@ class Row:
     @cached_property
     def operators(self) -> tuple[str, ...]:
         """The operators of the row, in execution order; empty if values were only moved."""
-        return self._sources.edges.collect_operations(self.number)[2]
+        return self._operations[2]
 
     @cached_property
     def sources(self) -> Array:
         """The edges, shape (edges, 3): a cell of this row, and the source's row and cell."""
-        cells, rows, source_cells = self._sources.edges.find_row_edges(self.number)
+        cells, rows, source_cells = self._rows.find_row_edges(self.number)
         edges = np.stack((np.searchsorted(self.cells, cells), rows, source_cells), axis=1)
         for row in np.unique(rows):
             chosen = rows == row
-            edges[chosen, 2] = np.searchsorted(self._rows[row].cells, source_cells[chosen])
+            edges[chosen, 2] = np.searchsorted(self._rows.entries[row].cells, source_cells[chosen])
         return edges[np.lexsort(edges.T[::-1])]
 
     def find_defining_write(self, cell: int) -> int:
         """Return the index, among all writes, of the write by which this row defined a cell."""
-        own_writes = self._outline.writes
-        return int(own_writes[self._sources.provenance.writes.cell[own_writes] == self.cells[cell]][-1])
+        return int(self.writes[self._rows.provenance.writes.cell[self.writes] == self.cells[cell]][-1])
 
     def find_writer(self, cell: int) -> CellWriter | None:
         """Return the writer of a cell's value; None if the value is older than the program."""
@@ -423,6 +245,179 @@ class Row:
         return CellWriter(
             int(self.block[cell]),
             int(self.thread[cell]),
-            self._sources.provenance.recording.position(moment).line,
+            self._rows.provenance.recording.position(moment).line,
             moment,
         )
+
+
+class Rows:
+    """All rows of a dataflow picture, in order; the input arrays of a launch precede its other rows.
+
+    Parameters
+    ----------
+    provenance : Provenance
+    columns : Columns
+    graph : ValueGraph
+
+    Attributes
+    ----------
+    entries : tuple of Row
+    """
+
+    def __init__(self, provenance: Provenance, columns: Columns, graph: ValueGraph) -> None:
+        self.provenance, self.columns, self._graph = provenance, columns, graph
+        firsts = np.array(provenance.first_steps or [0])
+        inputs = sorted(_find_inputs(provenance, columns, graph), key=lambda each: _input_sort_key(provenance, *each))
+        found = [(launch, int(firsts[launch]), storage, np.zeros(0, np.int64)) for launch, storage in inputs]
+        found += [
+            (int(np.searchsorted(firsts, step, side="right")) - 1, step, storage, writes)
+            for step, storage, writes in _find_step_rows(provenance, graph)
+        ]
+        found.sort(key=lambda each: each[:2])
+        self.entries = tuple(
+            Row(self, number, provenance.storages[storage], launch, step, writes)
+            for number, (launch, step, storage, writes) in enumerate(found)
+        )
+        self.input_storages = frozenset(row.storage.number for row in self.entries if row.is_input)
+
+    def select_visible_cells(self, storage: Storage, cells: Array) -> Array:
+        """Return the cells to show; for a large array, those that were written or are the source of a value."""
+        if storage.count <= MAX_COMPLETE_CELLS:
+            return cells
+        storages, used_cells = self._used_inputs
+        written = self.provenance.writes.cell[self.provenance.find_writes(storage.number)]
+        return np.intersect1d(cells, np.union1d(used_cells[storages == storage.number], written))
+
+    @cached_property
+    def _used_inputs(self) -> tuple[Array, Array]:
+        """The storages and cells of input values that were used."""
+        nodes = np.unique(np.concatenate((self.provenance.operations.sources.ravel(), self.provenance.writes.node)))
+        return self.columns.find_input_cells(nodes)
+
+    @cached_property
+    def row_of_write(self) -> Array:
+        """For each write the row that it defines a value in; -1 for none."""
+        rows = np.full(len(self.provenance.writes), -1)
+        for row in self.entries:
+            rows[row.writes] = row.number
+        return rows
+
+    @cached_property
+    def value_locator(self) -> ValueLocator:
+        """The last row and cell that contained each value."""
+        storage = np.array([row.storage.number for row in self.entries], np.int64)
+        step = np.array([row.step for row in self.entries], np.int64)
+        return ValueLocator(self.provenance, self.columns, self._graph, storage, step, self.row_of_write)
+
+    @cached_property
+    def _edge_columns(self) -> tuple[Array, Array, Array, Array]:
+        """By row: the row of each edge's end, its cell, and the row and the cell where it begins."""
+        groups, nodes = self._graph.sources
+        writes, write = self.provenance.writes, self._graph.definitions.last_writes[groups]
+        row, cell = self.row_of_write[write], writes.cell[write]
+        from_row, from_cell = self.value_locator.find(nodes, row, writes.storage[write], cell)
+        edges = np.unique(np.stack((row, cell, from_row, from_cell), axis=1)[from_row >= 0], axis=0)
+        return edges[:, 0], edges[:, 1], edges[:, 2], edges[:, 3]
+
+    def find_row_edges(self, row: int) -> tuple[Array, Array, Array]:
+        """Return the edges of a row: cell, source row, source cell."""
+        rows, *rest = self._edge_columns
+        chosen = slice(np.searchsorted(rows, row), np.searchsorted(rows, row, side="right"))
+        cell, from_row, from_cell = (each[chosen] for each in rest)
+        return cell, from_row, from_cell
+
+    def collect_operations(self, writes: Array) -> tuple[Array, Array, tuple[str, ...]]:
+        """Return the cells that operations of a row computed, the number of operations per cell, and the operators.
+
+        `writes` are the row's defining writes.
+        """
+        definitions = self._graph.definitions
+        groups = np.unique(definitions.group[np.searchsorted(definitions.write, writes)])
+        group_of_operation, operation = self._graph.members
+        first = np.searchsorted(group_of_operation, groups)
+        counts = np.searchsorted(group_of_operation, groups, side="right") - first
+        selected = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        cells, counts = self.provenance.writes.cell[definitions.last_writes[groups[counts > 0]]], counts[counts > 0]
+        operators = self.provenance.operations.operator[operation[selected]]
+        unique, first = np.unique(operators, return_index=True)
+        names = tuple(self.provenance.operators[each] for each in unique[np.argsort(first)])
+        return cells, counts, names
+
+
+def _find_inputs(provenance: Provenance, columns: Columns, graph: ValueGraph) -> set[tuple[int, int]]:
+    """Return pairs of a launch and a storage, if the launch uses the storage's initial content."""
+    used = np.unique(columns.find_input_indices(graph.sources[1]))
+    inputs = {(provenance.inputs[number].launch, provenance.inputs[number].storage) for number in used if number >= 0}
+    # An array without dependent values is shown too, because it may control execution, like sort keys.
+    return inputs | {
+        (launch, storage)
+        for storage, launch in provenance.first_reading_launch.items()
+        if provenance.storages[storage].space == "global"
+    }
+
+
+def _input_sort_key(provenance: Provenance, launch: int, storage: int) -> tuple[int, bool, bool, int]:
+    """Sort arrays that are read before those that are only changed, and those before constants."""
+    return (
+        launch,
+        provenance.storages[storage].space == "constant",
+        storage not in provenance.first_reading_launch,
+        storage,
+    )
+
+
+def _find_step_rows(provenance: Provenance, graph: ValueGraph) -> list[tuple[int, int, Array]]:
+    """Return the last step, the storage and the defining writes of a row for each step that defines values.
+
+    Consecutive statements in one iteration are merged into one row if they depend neither on each other nor on a
+    barrier, such as the two halves of a compare-exchange.
+    """
+    writes, definitions = provenance.writes, graph.definitions
+    step, storage = writes.step[definitions.write], writes.storage[definitions.write]
+    order = np.lexsort((definitions.write, storage, step))
+    step, storage, write, group = step[order], storage[order], definitions.write[order], definitions.group[order]
+    borders = np.flatnonzero((step[1:] != step[:-1]) | (storage[1:] != storage[:-1])) + 1
+    starts = np.concatenate(([0], borders)) if step.size else np.zeros(0, np.int64)
+    ends = np.append(borders, step.size)
+    barriers = np.cumsum(provenance.barriers)
+    users, sources = graph.sources
+    source_group = graph.group_of_node(sources)
+    rows: list[tuple[int, int, Array]] = []
+    groups: set[int] = set()
+    cells: set[int] = set()
+    for start, end in zip(starts, ends, strict=False):
+        step_number, storage_number, step_writes = int(step[start]), int(storage[start]), write[start:end]
+        own_groups = set(group[start:end].tolist())
+        new_cells = set(writes.cell[step_writes].tolist())
+        previous_step, previous_storage, previous_writes = rows[-1] if rows else (0, -1, step_writes)
+        if (
+            previous_storage == storage_number
+            and provenance.scopes[previous_step] == provenance.scopes[step_number]
+            and barriers[previous_step] == barriers[step_number]
+            and not writes.is_atomic[step_writes].any()
+            and not writes.is_atomic[previous_writes].any()
+            and cells.isdisjoint(new_cells)
+            and groups.isdisjoint(_source_groups(users, source_group, own_groups))
+            and cells.isdisjoint(_written_cells(provenance, storage_number, previous_step + 1, step_number))
+        ):
+            rows[-1] = (step_number, storage_number, np.concatenate((previous_writes, step_writes)))
+            groups |= own_groups
+            cells |= new_cells
+        else:
+            rows.append((step_number, storage_number, step_writes))
+            groups, cells = own_groups, new_cells
+    return rows
+
+
+def _source_groups(users: Array, source_group: Array, groups: set[int]) -> set[int]:
+    """Return the source groups of some groups; group numbers ascend with their steps."""
+    low, high = np.searchsorted(users, min(groups)), np.searchsorted(users, max(groups), side="right")
+    selected = np.isin(users[low:high], list(groups))
+    return set(source_group[low:high][selected].tolist())
+
+
+def _written_cells(provenance: Provenance, storage: int, first: int, last: int) -> set[int]:
+    """Return the cells of a storage that were written in a range of steps."""
+    writes = provenance.writes
+    rows = slice(np.searchsorted(writes.step, first), np.searchsorted(writes.step, last, side="right"))
+    return set(writes.cell[rows][writes.storage[rows] == storage].tolist())
