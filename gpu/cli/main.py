@@ -561,8 +561,12 @@ def _model_kernel(options: argparse.Namespace) -> int:
     from gpu.cli import model as cli_model
     from gpu.cli.user_code import simulate as cli_simulate
 
-    with interrupts.end_on_ctrl_c(STOPPED):
-        cli_model.print_modeled_kernel(options, cli_simulate.parse_defines(options))
+    try:
+        with interrupts.end_on_ctrl_c(STOPPED):
+            cli_model.print_modeled_kernel(options, cli_simulate.parse_defines(options))
+    except KernelError as error:
+        _print_error(error)
+        return REFUSED  # as `simulate` if nothing ran
     return OK
 
 

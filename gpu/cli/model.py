@@ -98,6 +98,7 @@ def print_modeled_kernel(options: argparse.Namespace, defines: Mapping[str, str]
         options.shared, defines, options.include_dirs, dict(options.constants),
     )  # fmt: skip
     gpu = find_gpu(options.gpu)
+    _ = launch.bound_arguments  # errors of names and arguments come before the first figure
     if not options.json:
         least_time = describe_least_time(gpu, blocks=launch.shape.blocks)
         _print_first_figure(f"{Path(options.file).name}: {options.kernel}", least_time)

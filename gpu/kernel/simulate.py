@@ -178,12 +178,8 @@ def simulate(
     if not max_seconds > 0:
         raise InputError(f"The time limit must be more than 0 seconds, not {max_seconds:g}.")
     text = read_source(Path(file)) if source is None else source
-    launched_grid, launched_block, shared_size = find_host_launch(text, kernel, defines).complete(
-        grid, block, shared_bytes, kernel=kernel, path=Path(file).name
-    )
     printed: list[PrintedText] = []
     options: LaunchOptions = {
-        "shared_bytes": shared_size,
         "on_print": lambda thread, text: printed.append(PrintedText(thread, text)),
         "max_rounds": max_steps,
         "max_seconds": max_seconds,
@@ -197,6 +193,9 @@ def simulate(
                 for name, path in (textures or {}).items():
                     module.set_texture(name, read_texture(path))
                 module.kernel(kernel)
+            launched_grid, launched_block, options["shared_bytes"] = find_host_launch(text, kernel, defines).complete(
+                grid, block, shared_bytes, kernel=kernel, path=Path(file).name
+            )
             return _run(module, kernel, (launched_grid, launched_block), arguments, options, printed, traced=traced)
     except MemoryError:
         raise InputError(

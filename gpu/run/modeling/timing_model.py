@@ -15,7 +15,7 @@ import numpy as np
 from gpu.base.errors import InputError, KernelError
 from gpu.declaration.pattern import Inputs, Params, Variant
 from gpu.engines.modeling_engine import ModeledLaunch, ModelingEngine
-from gpu.kernel.arguments import bind_arguments, to_variable_bytes
+from gpu.kernel.arguments import BoundArguments, bind_arguments, to_variable_bytes
 from gpu.kernel.host_launches import Extent, find_host_launch
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.modeled_time import describe_missing_blocks
@@ -294,6 +294,23 @@ class UnboundLaunch:
     constants: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
+    def bound_arguments(self) -> BoundArguments:
+        """The arguments as values; may raise InputError or KernelError if a name, an extent or an argument is invalid."""
+        if "@" in self.kernel:
+            raise InputError(f"{self.kernel} cannot be modeled: the timing model finds kernels by name, not by line.")
+        simulated = self.module.kernel(self.kernel)
+        for name in self.constants:
+            if name not in self.module.variables:
+                raise KernelError(f"There is no variable {name!r} in {self.file.name}.")
+        simulated.check_launch(self.shape.grid, self.shape.block, self.shape.shared_bytes)
+        return bind_arguments(self.kernel, self.arguments, simulated.parameters)
+
+    @cached_property
+    def module(self) -> SimulatedModule:
+        """The file, parsed."""
+        return SimulatedModule(self.text, self.file, dict(self.defines), self.include_dirs, tolerant=True)
+
+    @cached_property
     def shape(self) -> GridShape:
         """The launch's extents, completed from the file's own launch of the kernel; may raise InputError."""
         return GridShape(
@@ -360,14 +377,8 @@ def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = Fal
     InputError, KernelError
         As of `model_launch`.
     """
-    file, kernel, shape = launch.file, launch.kernel, launch.shape
-    if "@" in kernel:
-        raise InputError(f"{kernel} cannot be modeled: the timing model finds kernels by name, not by line.")
-    macros = dict(launch.defines)
-    module = SimulatedModule(launch.text, file, macros, launch.include_dirs, tolerant=True)
-    simulated = module.kernel(kernel)
-    simulated.check_launch(shape.grid, shape.block, shape.shared_bytes)
-    bound = bind_arguments(kernel, launch.arguments, simulated.parameters)
+    file, kernel, module = launch.file, launch.kernel, launch.module
+    bound = launch.bound_arguments
     if any(isinstance(value, Texture) for value in bound.values):
         raise KernelError(f"{kernel} takes a texture object, which the timing model does not support in files.")
     keep = f"\nnamespace {{ [[maybe_unused]] void *kept_for_the_model() {{ return (void *){kernel}; }} }}\n"
@@ -375,11 +386,9 @@ def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = Fal
     folders = [file.resolve().parent, *launch.include_dirs]
     modeled = compile_modeled_file(full_text, gpu, folders, module, lines=lines, fall_back=True)
     for name, value in launch.constants.items():
-        if name not in module.variables:
-            raise KernelError(f"There is no variable {name!r} in {file.name}.")
         modeled.set_variable(name, to_variable_bytes(name, value, module.variables[name]))
     values = [value if isinstance(value, np.ndarray | np.generic) or value is None else None for value in bound.values]
-    return BoundLaunch(modeled, re.sub(r"(?<!\w)\s+|\s+(?!\w)", "", kernel), shape, values)
+    return BoundLaunch(modeled, re.sub(r"(?<!\w)\s+|\s+(?!\w)", "", kernel), launch.shape, values)
 
 
 def _list_largest(breakdown: Mapping[str, float]) -> list[tuple[str, float]]:

@@ -45,3 +45,31 @@ def test_the_command_prints_the_bound_before_it_models(tmp_path, monkeypatch, ca
     printed = capsys.readouterr()
     assert "at least 2.9 µs" in printed.out
     assert "too difficult" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["ad", "--arg", "zeros:4096"], "has no kernel 'ad'"),
+        (["ad", "--grid", "1", "--block", "2000"], "has no kernel 'ad'"),
+        (["add"], "takes 1 argument"),
+        (["add", "--arg", "zeros:4096", "--constant", "tabel=1"], "no variable 'tabel'"),
+        (["add", "--arg", "zeros:4096", "--block", "2000"], "2000"),
+    ],
+)
+def test_a_wrong_name_or_argument_is_refused_before_any_figure(tmp_path, capsys, words, named) -> None:
+    file = tmp_path / "add.cu"
+    file.write_text("__global__ void add(int *a) { a[threadIdx.x] += 1; }\n", "utf-8")
+    extents = [] if "--grid" in words else ["--grid", "64", *([] if "--block" in words else ["--block", "64"])]
+    assert cli.main(["model", str(file), *words, *extents], NO_WINDOW) == 2
+    printed = capsys.readouterr()
+    assert not printed.out
+    assert named in printed.err
+
+
+def test_a_wrong_name_comes_before_missing_extents(tmp_path, capsys) -> None:
+    file = tmp_path / "add.cu"
+    file.write_text("__global__ void add(int *a) { a[threadIdx.x] += 1; }\n", "utf-8")
+    for command in ("model", "simulate"):
+        assert cli.main([command, str(file), "ad"], NO_WINDOW) == 2
+        assert "has no kernel 'ad'" in capsys.readouterr().err
