@@ -17,9 +17,8 @@ class Finding:
     kind : str
         "out-of-bounds", "null-pointer", "misaligned", "uninitialized", "barrier", "race", "use-after-free",
         "double-free", "invalid-free", "warp-mask", "use-after-scope", "stack-overflow", "endless", "assertion",
-        "residency", "read-only-load", "undefined-operation", "never-written", "constant-never-set", "unfinished" (ended
-        by a limit), or
-        "other".
+        "residency", "read-only-load", "undefined-operation", "invalid-pointer" (to host memory or to none),
+        "never-written", "constant-never-set", "unfinished" (ended by a limit), or "other".
     message : str
         The error, in the wording of compute-sanitizer where it reports this kind of error.
     positions : tuple of SourcePosition

@@ -60,7 +60,7 @@ class _RejectedRunError(Exception):
 
     def __init__(self, words: str, sentence: str) -> None:
         super().__init__(words)
-        self.words, self.sentence = words, sentence
+        self.words, self.sentence = words, sentence.rstrip()
 
 
 def grade_program(task: Task, stage: Stage, text: str, *, seed: int = 0) -> Judgment:
@@ -218,7 +218,7 @@ class _ProgramGrader:
             raise _RejectedRunError("it copies too much", sentence)
         if run.code != status:
             says = f" Its error output: {_shorten(run.errors)}." if run.errors.strip() else ""
-            sentence = f"The program ends with exit code {run.code} instead of {status}.{says}"
+            sentence = f"The program ends with exit code {run.code} instead of {status}.{says} {run.refused_launch}"
             raise _RejectedRunError("wrong exit code", sentence)
         if status:
             return None
@@ -232,14 +232,16 @@ class _ProgramGrader:
     def _check_launches(self, run: ProgramRun, names: Mapping[str, Any]) -> None:
         """Raise _RejectedRunError if a run has too few launches, or blocks of another size than the task demands."""
         if not run.block_sizes:
-            raise _RejectedRunError("no kernel runs", "The program ends without a launch that succeeds.")
+            sentence = f"The program ends without a launch that succeeds. {run.refused_launch}"
+            raise _RejectedRunError("no kernel runs", sentence)
         block, least = (evaluate_integer(text, names) for text in (self._program.block, self._program.launches))
         other = next((size for size in run.block_sizes if block not in (0, size)), None)
         if other is not None:
             raise _RejectedRunError("other blocks", f"A launch has {other} threads per block instead of {block}.")
         if len(run.block_sizes) < least:
             count = "1 launch" if len(run.block_sizes) == 1 else f"{len(run.block_sizes)} launches"
-            raise _RejectedRunError("too few launches", f"The program has {count} instead of at least {least}.")
+            sentence = f"The program has {count} instead of at least {least}. {run.refused_launch}"
+            raise _RejectedRunError("too few launches", sentence)
 
     def _find_wrong_element(self, output: str, before: Mapping[str, Array], case: GradingCase) -> WrongElement | None:
         expected = self._stage.compute_expected(before, case)
@@ -272,7 +274,7 @@ class _ProgramGrader:
         if wrong is not None:
             in_order = case.streams == STREAM_ORDERS[0]
             words = verdict.words if in_order else "✗ the result depends on the order of the streams"
-            verdict = Verdict("wrong", words, f"For this input, {wrong}.")
+            verdict = Verdict("wrong", words, f"For this input, {wrong}. {run.refused_launch}".rstrip())
         return self._reject(verdict, check, case, text, wrong=wrong)
 
     def _reject(

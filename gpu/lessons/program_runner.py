@@ -64,6 +64,8 @@ class ProgramRun:
         Whether an operation has failed as demanded.
     overrun : int
         The most bytes that a copy accessed past the end of an array of the host.
+    refused_launch : str
+        Why the first launch with an invalid configuration failed; "" if there was none.
     """
 
     code: int
@@ -79,6 +81,7 @@ class ProgramRun:
     found: tuple[int, ...] = ()
     has_failed: bool = False
     overrun: int = 0
+    refused_launch: str = ""
 
     @property
     def signal(self) -> str:
@@ -171,6 +174,7 @@ class ProgramRunner:
             tuple(answer["found"]),
             answer["failed"],
             answer["overrun"],
+            answer["refused"],
         )
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:

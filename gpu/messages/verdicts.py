@@ -15,6 +15,7 @@ _MISTAKE_NOUNS = {
     "uninitialized": "uninitialized read",
     "out-of-bounds": "out-of-bounds access",
     "null-pointer": "null pointer",
+    "invalid-pointer": "access outside device memory",
     "misaligned": "misaligned access",
     "barrier": "barrier not reached by all threads",
     "endless": "endless loop",

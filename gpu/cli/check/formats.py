@@ -21,6 +21,7 @@ _RULES = {
     "race": "Data race",
     "out-of-bounds": "Access out of bounds",
     "null-pointer": "Access through a null pointer",
+    "invalid-pointer": "Access outside device memory",
     "misaligned": "Misaligned access",
     "uninitialized": "Read of uninitialized memory",
     "barrier": "Divergent or mismatched barrier",

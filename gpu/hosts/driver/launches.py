@@ -35,6 +35,8 @@ _ROUTINE = "cuLaunchKernel"
 _REASONS = {
     "out-of-bounds": "an illegal memory access was encountered",
     "null-pointer": "an illegal memory access was encountered",
+    "invalid-pointer": "an illegal memory access was encountered",
+    "use-after-free": "an illegal memory access was encountered",
     "use-after-scope": "an illegal memory access was encountered",
     "misaligned": "misaligned address",
     "assertion": "device-side assert triggered",

@@ -117,7 +117,7 @@ class Runtime:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _last_error: int = 0
     _sticky_error: int = 0
-    _has_memory_warning: bool = False
+    _warned: set[str] = field(default_factory=set)
     _depth: int = 0
     """The number of routines that run: more than one if host functions of streams call them."""
 
@@ -157,7 +157,7 @@ class Runtime:
         except RefusedRoutineError as refused:
             code = refused.code
         except DriverMemoryError as error:
-            self._warn_of_memory(str(error))
+            self._warn_once("memory", f"{error}. Use smaller sizes.")
             code = errors.NO_MEMORY
         except DriverError as error:
             code = _ERROR_NUMBERS.get(error.reason, errors.INVALID_VALUE)
@@ -215,11 +215,15 @@ class Runtime:
         method: Callable[..., int | None] = getattr(owner, f"do_{routine}")
         return method
 
-    def _warn_of_memory(self, text: str) -> None:
-        """Print the first failed allocation, which many programs ignore; it is no error of a kernel."""
-        if not self._has_memory_warning:
-            self._has_memory_warning = True
-            print(f"lockstep: {text}. Use smaller sizes.", file=sys.stderr, flush=True)
+    def report_refused_launch(self, location: str, reason: str) -> None:
+        """Report a launch with an invalid configuration; `location` is its file and line, "scale.cu:12"."""
+        self._warn_once("launch", f"The launch at {location} fails. {reason}")
+
+    def _warn_once(self, subject: str, text: str) -> None:
+        """Print the first failure of a subject, which many programs ignore; it is no error of a kernel."""
+        if subject not in self._warned:
+            self._warned.add(subject)
+            print(f"lockstep: {text}", file=sys.stderr, flush=True)
 
     def _report_error(self, error: LockstepError) -> None:
         text = f"{error.message} {error.advice}".strip()
@@ -824,12 +828,12 @@ class Runtime:
         loaded, name, kernel = self._load_kernel(unit, line, parameters, pretty)
         packed = _pack_arguments(kernel, arguments) if arguments else ctypes.string_at(data, size)
         location = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
-        if shared_bytes > kernel.dynamic_shared_limit:
-            raise RefusedRoutineError(errors.INVALID_VALUE)
         try:
             kernel.check_launch(grid, block, shared_bytes)
-        except LaunchError:
-            raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
+        except LaunchError as error:
+            self.report_refused_launch(location, error.message)
+            is_too_much = shared_bytes > kernel.dynamic_shared_limit
+            raise RefusedRoutineError(errors.INVALID_VALUE if is_too_much else errors.INVALID_CONFIGURATION) from None
         declared = kernel.function.cluster
         if cluster is not None and (declared not in (None, cluster) or LIMITS.find_cluster_violation(grid, cluster)):
             raise RefusedRoutineError(errors.INVALID_CONFIGURATION)

@@ -141,7 +141,8 @@ class _Program:
             of launches in the legacy default stream, which does not count as one of them; "found", the indices of the
             results that were in device memory; "failed", whether an operation has failed as demanded; "overrun", the
             most bytes that a copy accessed past the end of a block from `new`; "timeout"; "unsupported", why the
-            system cannot confine it; "internal", the traceback of an error of Lockstep.
+            system cannot confine it; "internal", the traceback of an error of Lockstep; "refused", why the first launch
+            with an invalid configuration failed.
         """
         with (
             tempfile.TemporaryFile(dir=self.unit.path.parent) as given,
@@ -173,7 +174,7 @@ class _Program:
                 "launches": entries,
                 **{
                     kind: next((each[kind] for each in launches if kind in each), "")
-                    for kind in ("unsupported", "internal")
+                    for kind in ("unsupported", "internal", "refused")
                 },
                 "allocations": allocations,
                 "used_streams": used_streams,
@@ -192,6 +193,9 @@ class _Program:
 
         def report_internal_error(trace: str) -> None:
             _write_line(channel, {"internal": trace})
+
+        def report_refused_launch(reason: str) -> None:
+            _write_line(channel, {"refused": reason})
 
         try:
             for number, stream in enumerate(streams):
@@ -221,7 +225,9 @@ class _Program:
                 if runtime.found.any():
                     _write_line(channel, {"found": np.flatnonzero(runtime.found).tolist()})
 
-            runtime = WatchedRuntime([self.unit], journal, send_launches, shared, case, report_internal_error)
+            runtime = WatchedRuntime(
+                [self.unit], journal, send_launches, shared, case, report_internal_error, report_refused_launch
+            )
             runtime.add_module(0, self.module)
             call_main(self.shared_object, runtime, [self.unit.path.stem])
         except LockstepError as error:

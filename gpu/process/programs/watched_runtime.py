@@ -55,6 +55,8 @@ class WatchedRuntime(Runtime):
         The run as `_Program.run` describes it.
     on_internal_error : callable
         Called with the traceback of an error of Lockstep.
+    on_refused_launch : callable
+        Called with a sentence about each launch with an invalid configuration.
     """
 
     def __init__(
@@ -65,9 +67,10 @@ class WatchedRuntime(Runtime):
         shared: mmap.mmap,
         case: Mapping[str, Any],
         on_internal_error: Callable[[str], None],
+        on_refused_launch: Callable[[str], None],
     ) -> None:
         order = case["streams"]
-        self._on_internal_error = on_internal_error
+        self._on_internal_error, self._on_refused_launch = on_internal_error, on_refused_launch
         streams: DelayedStreams | None = None
         overlaps: OverlapChecker | None = None
         if order == "compared":
@@ -103,6 +106,9 @@ class WatchedRuntime(Runtime):
 
     def report_internal_error(self, trace: str) -> None:
         self._on_internal_error(trace)
+
+    def report_refused_launch(self, location: str, reason: str) -> None:
+        self._on_refused_launch(f"The launch in line {location.rpartition(':')[2]} fails. {reason}")
 
     def do_on_stream(self, stream: int, routine: int, *arguments: int) -> None:
         if ctypes.string_at(routine) == b"launch":

@@ -295,7 +295,7 @@ class UnboundLaunch:
 
     @cached_property
     def bound_arguments(self) -> BoundArguments:
-        """The arguments as values; may raise InputError or KernelError if a name, an extent or an argument is invalid."""
+        """The arguments as values. Raises InputError or KernelError if a name, an extent or an argument is invalid."""
         if "@" in self.kernel:
             raise InputError(f"{self.kernel} cannot be modeled: the timing model finds kernels by name, not by line.")
         simulated = self.module.kernel(self.kernel)

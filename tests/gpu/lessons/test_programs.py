@@ -211,6 +211,19 @@ def test_programs_must_compute_on_the_gpu_and_report_errors(name: str, change: s
     assert sentence in judgment.failure
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("(n + 127) / 128, 128", "1, n"), "The launch in line 22 fails. scale: a block of 2050 threads; at most 1024"),
+        (("(device_x, device_y, n)", "(x.data(), device_y, n)"), "through a pointer to host memory."),
+    ],
+)
+def test_the_sentences_say_what_is_invalid(change: tuple[str, str], sentence: str) -> None:
+    judgment = grade(COPIES, (change,), size=2050 if "2050" in sentence else 1)
+    assert not judgment.accepted
+    assert sentence in " ".join(judgment.sentences)
+
+
 def test_an_error_of_the_host_code_names_the_line_and_no_file_of_the_grader() -> None:
     judgment = grade(COPIES, "cudaMalloc(&device_z, 4);")
     sentences = " ".join(judgment.sentences)

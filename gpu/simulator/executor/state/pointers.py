@@ -32,6 +32,8 @@ _HOST_SLOTS = (_HOST_NUMBERS << _OFFSET_BITS) // HOST_SLOT_BYTES
 _next_numbers = itertools.count(_HOST_NUMBERS)
 _base_of: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
 """The number of the pointer to a memory's first byte."""
+_global_numbers: set[int] = set()
+"""Numbers of memories in global memory, also of those that have been freed."""
 _memory_of: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
 """Memories by the keys of pointers into them (`_find_keys`)."""
 
@@ -226,6 +228,8 @@ class PointerValue:
             return self.offset if isinstance(self.offset, np.ndarray) else np.int64(self.offset)
         if self.memory not in _base_of:
             number = next(_next_numbers)
+            if self.memory.space == "global":
+                _global_numbers.add(number)
             _base_of[self.memory] = (number << _OFFSET_BITS) + _ZERO_OFFSET
             _memory_of[_HOST_SLOTS + number] = self.memory
         base = _base_of[self.memory]
@@ -272,15 +276,15 @@ class PointerValue:
 
     def _invalid_pointer_error(self, batch: RunningBatch, mask: LaneMask, site: AccessSite) -> AccessError:
         numbers = np.broadcast_to(self.offset, mask.bits.size)[mask.lanes]
-        # A number whose upper bits are not 0 was a pointer into a memory that no longer exists.
-        dangling = np.flatnonzero(numbers >> _OFFSET_BITS > 0)
-        thread = batch.describe(int(mask.lanes[dangling[0] if dangling.size else 0]))
-        pointer = "a pointer to a variable whose scope has ended" if dangling.size else "a null pointer"
+        first = int(np.argmax(numbers >> _OFFSET_BITS > 0))  # of pointers that are not null, if there is one
+        kind, pointer, advice = _describe_invalid_pointer(int(numbers[first]))
+        thread = batch.describe(int(mask.lanes[first]))
         return AccessError(
             f"{site.position}: Invalid {site.action} by {thread} through {pointer}.",
             mask.lanes,
             position=site.position,
-            kind="use-after-scope" if dangling.size else "null-pointer",
+            advice=advice,
+            kind=kind,
             thread=thread,
         )
 
@@ -327,6 +331,21 @@ class PointerValue:
         """
         memory, element = self._find_element(batch, None, size, mask, site)
         return observed_memory(memory), element
+
+
+def _describe_invalid_pointer(number: int) -> tuple[str, str, str]:
+    """Return the finding's kind, the pointer in words, and advice, for a pointer without a memory."""
+    upper = number >> _OFFSET_BITS
+    if upper <= 0:
+        return "null-pointer", "a null pointer", ""
+    if upper < _HOST_NUMBERS:
+        advice = "Pass a pointer from cudaMalloc, and copy the data with cudaMemcpy."
+        return "invalid-pointer", "a pointer to host memory", advice
+    if upper in _global_numbers:
+        return "use-after-free", "a pointer to memory that has been freed", ""
+    if upper < next(_next_numbers):  # every smaller number was some memory's
+        return "use-after-scope", "a pointer to a variable whose scope has ended", ""
+    return "invalid-pointer", f"{number:#x}, which is not an address of any memory", ""
 
 
 def _to_signed(index: Any) -> Any:

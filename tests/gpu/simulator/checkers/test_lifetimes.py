@@ -8,6 +8,8 @@ import pytest
 from gpu.base.errors import LaunchError
 from gpu.base.findings import Finding
 from gpu.kernel.simulate import simulate
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.pointers import PointerValue
 from tests.gpu.simulator.kernel_runner import run_kernel
 
 BEFORE = """struct S { int *p; int x[2]; };
@@ -117,6 +119,28 @@ RIGHT = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_still_there_is_not_found(name: str, schedule: str) -> None:
     assert list_findings(RIGHT[name], schedule=schedule, block=64) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "words"),
+    [
+        ("0x7f0012345678", "invalid-pointer", "a pointer to host memory"),
+        ("0x123456789abcdef0", "invalid-pointer", "0x123456789abcdef0, which is not an address of any memory"),
+        ("0x78", "null-pointer", "a null pointer"),
+    ],
+)
+def test_a_number_that_is_no_address_of_the_device_says_what_it_is(number: str, kind: str, words: str) -> None:
+    for access in ("a[0] = *p;", "*p = 1;"):
+        [finding] = list_findings(f"int *p = (int *){number}; {access}", block=1)
+        assert (finding.kind, words in finding.message) == (kind, True)
+
+
+def test_a_pointer_to_freed_memory_is_not_called_a_variable_whose_scope_has_ended() -> None:
+    memory = FlatMemory("gone", "global", np.zeros(4, np.uint8))
+    number = int(PointerValue(memory).number())
+    del memory
+    [finding] = list_findings(f"a[0] = *(int *){number};", block=1)
+    assert (finding.kind, "memory that has been freed" in finding.message) == ("use-after-free", True)
 
 
 def test_unchecked_a_stored_pointer_to_what_is_gone_is_not_called_null() -> None:
