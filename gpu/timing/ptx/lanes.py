@@ -39,6 +39,10 @@ class SampleLanes(LaneMask):
         """Whether all lanes of each of these warps are in the set."""
         return bool(self.rows.all())
 
+    def is_in(self, others: LaneMask) -> bool:
+        """Return whether all lanes of the set are in another one."""
+        return not (self.bits & ~others.bits).any()
+
     def split(self, condition: Any) -> tuple[Self | None, Self | None]:
         """Return the lanes where a condition is true and where it is false; it may also be an array of no dimension."""
         return super().split(np.asarray(condition)[()])

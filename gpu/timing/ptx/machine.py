@@ -37,6 +37,8 @@ _FINAL_ITERATIONS = 2
 _MAXIMUM_CHANGES = 4
 """The most distinct iterations at which a loop's comparisons change that are considered; with one per lane, no
 iteration could be skipped."""
+_LEAVING_SHARE, _MINIMUM_UNEVEN = 1 / 8, 4 * PERIOD
+"""In a loop that lanes leave one after the other: the share that leaves at once, and the fewest iterations to skip."""
 _BOX_LINE_BYTES = 128
 """Bytes of a row of a tensor map's box."""
 _DEVICE_RUNTIME = "__cudaCDP2"
@@ -244,31 +246,57 @@ class PtxMachine:
         """
         loop = self.loops[last, header]
         state = run.loops.get(loop)
-        if (
-            state is None
-            or state.mask.count != repeating_lanes.count
-            or not np.array_equal(state.mask.bits, repeating_lanes.bits)
-        ):
-            state = run.loops[loop] = LoopState(repeating_lanes)
+        if state is None or not np.array_equal(state.mask.bits, repeating_lanes.bits):
+            kept = state is not None and loop not in self._spin_loops and repeating_lanes.is_in(state.mask)
+            # The remaining lanes continue the earlier iterations.
+            earlier = (state.starts, state.registers) if state is not None and kept else ([], [])
+            state = run.loops[loop] = LoopState(repeating_lanes, 0, *earlier)
         state.iterations += 1
         if state.iterations > _MAXIMUM_SPINS and (loop in self._spin_loops or _is_waiting(run, loop, state)):
             del run.loops[loop]
             return None, union_masks(repeating_lanes, leaving_lanes)
-        if leaving_lanes is not None or not loop.has_single_exit:
+        if not loop.has_single_exit:
             return repeating_lanes, leaving_lanes
         state.starts.append(len(run.path.steps))
         state.registers.append({name: run.registers[name] for name in loop.written_registers if name in run.registers})
         del state.registers[:-3]
         del state.starts[: -PERIOD - 1]
-        if state.iterations >= _EXECUTED_ITERATIONS and not state.iterations % 2:
+        if leaving_lanes is None and state.iterations >= _EXECUTED_ITERATIONS and not state.iterations % 2:
             remaining = self._predict_common_iterations(run, loop, state)
             if remaining > _FINAL_ITERATIONS + PERIOD:
                 remaining = min(remaining, self._predict_uniform_iterations(run, loop, state))
             skipped = (remaining - _FINAL_ITERATIONS) // PERIOD * PERIOD
             if skipped > 0:
-                self._record_skipped_iterations(run, loop, state, skipped)
+                self._record_skipped_iterations(run, loop, state, skipped, np.int64(skipped))
                 run.loops[loop] = LoopState(state.mask, iterations=skipped - remaining)
+                return repeating_lanes, leaving_lanes
+        if len(state.starts) > PERIOD and state.iterations < _EXECUTED_ITERATIONS:
+            self._skip_uneven_iterations(run, loop, state)
         return repeating_lanes, leaving_lanes
+
+    def _skip_uneven_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> None:
+        """Skip iterations of a long loop that lanes leave one after the other: let those that leave next leave at once.
+
+        They execute the mean of their iterations, so that the lanes' executions remain the same in all.
+        """
+        rounds = self.predict_iterations(run, loop, state)
+        earlier, lanes = run.path.steps[state.starts[0]], state.mask.lanes_per_warp
+        if rounds is None or not rounds.ndim or not isinstance(earlier, Visit):
+            return
+        place = int(_LEAVING_SHARE * rounds.size)
+        leaves = rounds <= np.partition(rounds, place)[place]
+        mean = int(rounds[leaves].mean())
+        skipped = (mean - _FINAL_ITERATIONS) // PERIOD * PERIOD
+        # Lanes that have left in the last iterations would repeat these, too.
+        left = earlier.lanes.sum(dtype=np.int64) - state.mask.count
+        if 2 * left > _LEAVING_SHARE * rounds.size or not np.array_equal(earlier.lanes > 0, lanes > 0):
+            return
+        if skipped < _MINIMUM_UNEVEN or self._predict_uniform_iterations(run, loop, state) < skipped:
+            return
+        iterations = np.zeros(run.lanes, np.int64)
+        iterations[state.mask.bits] = np.where(leaves, np.maximum(rounds - mean + skipped, 0), skipped)
+        self._record_skipped_iterations(run, loop, state, skipped, iterations)
+        run.loops[loop] = LoopState(state.mask)
 
     def _predict_common_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
         """Return the number of iterations that all lanes still execute, as predicted from registers."""
@@ -372,8 +400,10 @@ class PtxMachine:
         integers = integers[mask.bits] if integers.ndim else integers
         return integers.astype(np.int64)
 
-    def _record_skipped_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, skipped: int) -> None:
-        """Skip iterations: advance each register that changes linearly."""
+    def _record_skipped_iterations(
+        self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, skipped: int, iterations: Value
+    ) -> None:
+        """Skip iterations: advance each register that changes linearly by the lanes' iterations."""
         start = state.starts[-PERIOD - 1]
         run.path.steps.append(RepeatedIterations(skipped // PERIOD, tuple(run.path.steps[start:])))
         older, old, latest = state.registers
@@ -386,7 +416,7 @@ class PtxMachine:
             first, second = values[1] - values[0], values[2] - values[1]
             if not np.array_equal(select_lanes(first, state.mask), select_lanes(second, state.mask)):
                 continue
-            advanced = values[2] + second * values[2].dtype.type(skipped)
+            advanced = values[2] + second * iterations.astype(values[2].dtype)
             if advanced.ndim and name in run.registers and not run.covers_running_lanes(state.mask):
                 advanced = np.where(state.mask.bits, advanced, run.registers[name])
             run.registers[name] = advanced

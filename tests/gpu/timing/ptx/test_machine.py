@@ -11,7 +11,7 @@ from gpu.timing.caches import iterate_visits
 from gpu.timing.ptx.assembler import assemble_kernel
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
-from gpu.timing.ptx.path import RepeatedIterations
+from gpu.timing.ptx.path import RepeatedIterations, Visit
 from gpu.timing.ptx.program import parse_ptx
 from gpu.timing.ptx.sampled_blocks import GridShape
 
@@ -503,3 +503,33 @@ def test_the_assembler_combines_operands_of_a_warp_at_an_address_that_does_not_d
         if request.kind in ("atom", "red")
     )
     assert set(request.passes.tolist()) == {passes}
+
+
+def test_iterations_of_a_loop_that_lanes_leave_one_after_the_other_are_skipped() -> None:
+    """Lane i executes 2000 - 6 i iterations, and stores their number."""
+    rounds = 2000 - 6 * np.arange(256)
+    counts = np.zeros(256, np.int32)
+    path, _ = run(
+        f"""
+        {STORE}
+        mul.lo.s32 %r2, %r1, 6;
+        sub.s32 %r3, 2000, %r2;
+        mov.u32 %r4, 0;
+    $next:
+        add.s32 %r4, %r4, 1;
+        setp.ne.s32 %p1, %r4, %r3;
+        @%p1 bra $next;
+        st.global.u32 [%rd3], %r4;
+        ret;
+        """,
+        counts,
+        block=256,
+    )
+    assert np.array_equal(counts, rounds)
+    (loop,) = {step.steps[0].block for step in path.steps if not isinstance(step, Visit)}
+    visits = [(visit, times) for visit, times in iterate_visits(path.steps) if visit.block == loop]
+    assert sum(times * visit.lanes.sum(dtype=int) for visit, times in visits) == pytest.approx(rounds.sum(), rel=0.005)
+    assert sum(times * (visit.lanes > 0).sum() for visit, times in visits) == pytest.approx(
+        rounds.reshape(-1, 32).max(axis=1).sum(), rel=0.02
+    )
+    assert len(path.steps) < 600
