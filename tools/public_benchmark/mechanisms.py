@@ -12,6 +12,14 @@ _DIFFERENCE = 1.15
 _DRAM_SHARE = 0.5
 """Share of the time that DRAM must need at its peak rate for a difference of its traffic to explain an error."""
 
+_INSTRUCTIONS_PER_OPERATION = 10
+"""More instructions than for each counted operation have 3 % of the launches with a right time, which take turns with
+memory; others have 1.5 at the median."""
+_HOST_GB_S, _HOST_SHARE = 32.0, 0.01
+"""The rate of the bus between host and GPU, and the share of the data that then comes from DRAM at most."""
+_OTHERS_SHARE, _LATENCY_SHARE = 0.5, 0.15
+"""Shares of the measured time: of other resources than DRAM, if that limits a launch, and of all, if latency does."""
+
 
 def find_mechanism(launch: ComparedLaunch, measurement: Measurement) -> str:
     """Return why a modeled launch's time is wrong, as a sentence; "" if no rule applies.
@@ -29,10 +37,49 @@ def find_mechanism(launch: ComparedLaunch, measurement: Measurement) -> str:
     for title, count, modeled in _list_counts(launch):
         if _explains(count, modeled, ratio):
             return f"The measured program executes other work: {count:.3g} {title} were counted, {modeled:.3g} modeled."
+    return _find_transfers(launch, measurement)
+
+
+def _find_transfers(launch: ComparedLaunch, measurement: Measurement) -> str:
+    """Return the mechanism in the transfers between DRAM and the GPU; "" if they do not explain the error."""
+    measured, ratio = launch.measured, launch.result["time_us"] / launch.measured.time_us
     count, modeled = measured.dram_bytes, launch.result["dram_bytes"]
-    dram_us = max(count, modeled) / measurement.dram_gb_s / 1e3
-    if _explains(count, modeled, ratio) and dram_us > _DRAM_SHARE * max(1.0, ratio) * measured.time_us:
-        return f"DRAM transfers {count / modeled:.2g} times the modeled bytes."
+    rate = modeled / measured.time_us / 1e3
+    if ratio < 1 and count < _HOST_SHARE * modeled and _HOST_GB_S / 2 < rate < _HOST_GB_S:
+        return (
+            f"The data is in host memory: DRAM transfers {count:.2g} of {modeled:.3g} bytes, and the launch as much as "
+            f"a bus of {rate:.0f} GB/s."
+        )
+    share = max(count, modeled) / measurement.dram_gb_s / 1e3 / (max(1.0, ratio) * measured.time_us)
+    # Single sectors take longer than the peak rate says.
+    slowdown = measurement.description.memory_gb_s / measurement.description.random_gb_s if ratio < 1 else 1.0
+    if _explains(count, modeled, ratio) and share * slowdown > _DRAM_SHARE:
+        rate_text = f", at {count / measured.time_us / 1e3:.0f} GB/s" if share <= _DRAM_SHARE else ""
+        return f"DRAM transfers {count / modeled:.2g} times the modeled bytes{rate_text}."
+    return ""
+
+
+def find_resource(launch: ComparedLaunch) -> str:
+    """Return which resource explains a wrong time whose mechanism no rule finds, as a sentence; "" if none does.
+
+    It is the one that is modeled too slow, DRAM's rate for the pattern of accesses, or latency.
+    """
+    measured, result = launch.measured, launch.result
+    modeled_us = {name: each for name, each in result["breakdown"].items() if name not in ("launch", "latency")}
+    limit = max(modeled_us, key=lambda name: modeled_us[name])
+    if result["time_us"] > measured.time_us:
+        if modeled_us[limit] > measured.time_us:
+            return f"Too slow is the model of one resource, {limit}: alone {modeled_us[limit]:.1f} us."
+        return ""
+    others_us = max((each for name, each in modeled_us.items() if name != "memory"), default=0.0)
+    equal_bytes = abs(result["dram_bytes"] / max(measured.dram_bytes, 1.0) - 1) < _DIFFERENCE - 1
+    if limit == "memory" and equal_bytes and others_us < _OTHERS_SHARE * measured.time_us:
+        return (
+            f"DRAM transfers the modeled bytes at {measured.dram_bytes / measured.time_us / 1e3:.0f} GB/s, slower than "
+            "modeled for this pattern; no other resource needs as long."
+        )
+    if max(modeled_us.values()) < _LATENCY_SHARE * measured.time_us:
+        return f"Latency: no resource needs more than {max(modeled_us.values()):.1f} us."
     return ""
 
 
@@ -58,6 +105,9 @@ def _list_counts(launch: ComparedLaunch) -> list[tuple[str, float, float]]:
     ]
     if least > result["lane_instructions"]:
         counts.append(("instructions of threads at least", least, result["lane_instructions"]))
+    most = _INSTRUCTIONS_PER_OPERATION * least
+    if most < result["lane_instructions"]:
+        counts.append(("instructions of threads at most", most, result["lane_instructions"]))
     return counts
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tools.public_benchmark.explanations import EXPLANATIONS
 from tools.public_benchmark.measurements import Measurement
-from tools.public_benchmark.mechanisms import find_mechanism
+from tools.public_benchmark.mechanisms import find_mechanism, find_resource
 from tools.public_benchmark.profile import format_kernel_name, is_tuned
 from tools.public_benchmark.runs import ComparedLaunch
 
@@ -184,24 +184,33 @@ def _find_misses(launches: Sequence[ComparedLaunch]) -> list[tuple[ComparedLaunc
 
 def _explain_misses(launches: Sequence[ComparedLaunch], measurement: Measurement) -> list[str]:
     """Return the mechanism of each kernel with a miss, as lines of a list: by reading it, otherwise by a rule."""
-    reasons: dict[str, str] = {}
-    ruled = 0
+    reasons: dict[str, tuple[str, str]] = {}
     for launch, _ in _find_misses(launches):
         name = format_kernel_name(launch.measured.kernel).partition("<")[0]
-        kernel = f"{launch.measured.program} {name}"
-        if kernel not in reasons:
-            reasons[kernel] = EXPLANATIONS.get(kernel, "") or find_mechanism(launch, measurement)
-            ruled += kernel not in EXPLANATIONS and bool(reasons[kernel])
+        reasons.setdefault(f"{launch.measured.program} {name}", _explain_miss(launch, name, measurement))
     if not reasons:
         return []
-    explained = {kernel: reason for kernel, reason in reasons.items() if reason}
-    lines = [f"- {_shorten(kernel)}: {reason}" for kernel, reason in explained.items()]
+    counts = Counter(source for source, _ in reasons.values())
+    usual = [launch for launch, ratio in _modeled(launches) if 1 / _MISS <= ratio <= _MISS]
+    ruled = sum(bool(find_mechanism(launch, measurement)) for launch in usual)
     summary = (
-        f"Mechanisms of {len(reasons)} kernels: {len(explained) - ruled} from their code, {ruled} by a rule from the "
-        f"measured figures, {len(reasons) - len(explained)} unknown."
+        f"Mechanisms of {len(reasons)} kernels: {counts['code']} from their code, {counts['rule']} by a rule from the "
+        f"measured figures, {counts['unknown']} unknown. Of {counts['resource']} others the figures show only the "
+        f"resource. The rules also apply to {ruled} of the {len(usual)} launches without a miss."
     )
+    lines = [f"- {_shorten(kernel)}: {reason}" for kernel, (_, reason) in reasons.items() if reason]
     wrapped = [each for line in lines for each in textwrap.wrap(line, 120, subsequent_indent="  ")]
     return [*textwrap.wrap(summary, 120), "", *wrapped]
+
+
+def _explain_miss(launch: ComparedLaunch, name: str, measurement: Measurement) -> tuple[str, str]:
+    """Return a source, "code", "rule", "resource" or "unknown", and what it says about a kernel's time."""
+    if reason := EXPLANATIONS.get(f"{launch.measured.program} {name}"):
+        return "code", reason
+    if reason := find_mechanism(launch, measurement):
+        return "rule", reason
+    reason = find_resource(launch)
+    return ("resource" if reason else "unknown"), reason
 
 
 def _format_misses(title: str, launches: Sequence[ComparedLaunch]) -> Iterator[str]:

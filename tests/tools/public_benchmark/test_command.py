@@ -12,7 +12,7 @@ from tools.public_benchmark import __main__ as command
 from tools.public_benchmark import tables
 from tools.public_benchmark.build_commands import read_build_commands
 from tools.public_benchmark.measurements import MEASUREMENTS
-from tools.public_benchmark.mechanisms import find_mechanism
+from tools.public_benchmark.mechanisms import find_mechanism, find_resource
 from tools.public_benchmark.profile import MeasuredLaunch, format_kernel_name, is_tuned, read_profile
 from tools.public_benchmark.runs import ComparedLaunch
 
@@ -153,6 +153,7 @@ def compared(program: str, measured_us: float, **result: object) -> ComparedLaun
         "float64_operations": 0.0,
         "true_values": True,
         "lane_instructions": 1000.0,
+        "breakdown": {"memory": 4.0, "issue": 8.0},
     }
     figures["seconds"] = 9.0 if measured_us == 20.0 else 3.0
     return ComparedLaunch(launch, {**figures, "limit": "memory", **result} if "refusal" not in result else result)
@@ -171,7 +172,8 @@ def test_the_page_has_both_halves_each_miss_with_its_mechanism_and_each_refusal(
     assert "| looked at | 2 | 3 | 2 | 155% | 155% | 2.10 | 50% | 50% | nan |" in page
     assert "| not looked at | 1 | 2 | 2 | 25% | 25% | 0.71 | 50% | 100% | 1.000 |" in page
     assert f"- {tuned[0]} k: The assembler moves the loop.\n" in page
-    assert "Mechanisms of 2 kernels: 1 from their code, 0 by a rule from the measured figures, 1 unknown.\n" in page
+    assert "Mechanisms of 2 kernels: 1 from their code, 0 by a rule from the measured figures, 1 unknown." in page
+    assert "The rules also apply to 2 of the 2 launches without a miss." in " ".join(page.split())
     assert "takes 3.0 s of computing time at the median and 9.0 s at most" in page
     assert "| not looked at | 100% of 2 |  | 50% of 2 | 100% of 2 |" in page
     assert f"| {tuned[0]} | k (1, 1, 1) (32, 1, 1) | looked at | 10.0 | 40.0 | 4.00 | memory |" in page
@@ -192,6 +194,15 @@ def test_the_page_has_both_halves_each_miss_with_its_mechanism_and_each_refusal(
         (10.0, {"dram_bytes": 2e6, "result_us": 20.0, "result_dram_bytes": 4e6}, ""),
         (10.0, {"float32_operations": 1.2e5, "result_us": 20.0}, ""),
         (10.0, {"dram_bytes": 6e6, "result_us": 5.0, "result_dram_bytes": 5.9e6}, ""),
+        (
+            10.0,
+            {"dram_bytes": 2e6, "result_us": 5.0, "result_dram_bytes": 1e6},
+            "2 times the modeled bytes, at 200",
+        ),
+        (10.0, {"dram_bytes": 2e3, "result_us": 5.0, "result_dram_bytes": 2.5e5}, "as a bus of 25 GB/s"),
+        (10.0, {"dram_bytes": 2e3, "result_us": 5.0, "result_dram_bytes": 5e5}, ""),
+        (10.0, {"lanes": 6e5, "result_us": 20.0}, "5e+05 instructions of threads at most"),
+        (10.0, {"lanes": 6e5, "result_us": 5.0}, ""),
     ],
 )
 def test_a_rule_finds_the_mechanism_that_the_measured_figures_show(time_us, figures, reason) -> None:
@@ -200,8 +211,26 @@ def test_a_rule_finds_the_mechanism_that_the_measured_figures_show(time_us, figu
     counted = {name: figures.get(name, value) for name, value in usual.items()}
     measured = MeasuredLaunch("p-cuda", "", "k", (1, 1, 1), (32, 1, 1), time_us, **counted)
     modeled = {name: figures.get(f"result_{name}", value) for name, value in usual.items()}
-    result = {**modeled, "lane_instructions": 1e6, "time_us": figures["result_us"]}
+    result = {**modeled, "lane_instructions": figures.get("lanes", 4e5), "time_us": figures["result_us"]}
     found = find_mechanism(ComparedLaunch(measured, result), MEASUREMENTS["rtx-3080"])
+    assert reason in found
+    assert bool(found) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("time_us", "breakdown", "reason"),
+    [
+        (20.0, {"memory": 1.0, "atomics": 12.0}, "one resource, atomics: alone 12.0 us"),
+        (20.0, {"memory": 1.0, "atomics": 9.0}, ""),
+        (6.0, {"memory": 6.0, "issue": 1.0}, "transfers the modeled bytes at 400 GB/s"),
+        (6.0, {"memory": 6.0, "issue": 5.5}, ""),
+        (6.0, {"memory": 1.0, "issue": 1.2, "latency": 4.8}, "no resource needs more than 1.2 us"),
+        (6.0, {"memory": 1.0, "issue": 4.0, "latency": 2.0}, ""),
+    ],
+)
+def test_the_figures_of_a_launch_without_a_mechanism_show_the_resource(time_us, breakdown, reason) -> None:
+    measured = MeasuredLaunch("p-cuda", "", "k", (1, 1, 1), (32, 1, 1), 10.0, 4e6, 0.0, 0.0, 0.0)
+    found = find_resource(ComparedLaunch(measured, {"time_us": time_us, "dram_bytes": 4e6, "breakdown": breakdown}))
     assert reason in found
     assert bool(found) == bool(reason)
 
