@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.executor.state.batch import Array
 from gpu.simulator.executor.state.memory import AccessSite
@@ -70,14 +70,9 @@ class AsyncCopies:
     ) -> Callable[[LaneMask], None]:
         batch = self._batch
         if size % 16 if self._bulk else size not in _SIZES:
-            thread = batch.describe(int(mask.lanes[0]))
             allowed = "a multiple of 16" if self._bulk else "4, 8 or 16"
-            raise LaunchError(
-                f"{position}: {thread} starts a copy of {size} bytes; the size must be {allowed}.",
-                position=position,
-                kind="other",
-                thread=thread,
-            )
+            sentence = f"{{thread}} starts a copy of {size} bytes; the size must be {allowed}."
+            raise batch.thread_error(mask, position, sentence)
         targets = [address.memory for address, _ in to.split_by_memory(mask)]
         if not self._bulk and any(memory is None or memory.space != "shared" for memory in targets):
             perform(mask)

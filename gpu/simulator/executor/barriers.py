@@ -136,13 +136,12 @@ def pass_grid_barrier(frame: CallFrame, mask: LaneMask, position: SourcePosition
 
 
 def _build_grid_barrier_error(batch: BlockBatch, lane: int, position: SourcePosition) -> LaunchError:
-    thread = batch.describe(lane)
-    return LaunchError(
-        f"{position}: Barrier error detected. Divergent thread(s) in grid: {thread} does not reach the grid barrier.",
-        position=position,
-        advice="Move the barrier out of the branch, so that every thread of the grid reaches it.",
+    return batch.thread_error(
+        lane,
+        position,
+        "Barrier error detected. Divergent thread(s) in grid: {thread} does not reach the grid barrier.",
         kind="barrier",
-        thread=thread,
+        advice="Move the barrier out of the branch, so that every thread of the grid reaches it.",
     )
 
 
@@ -176,13 +175,12 @@ def check_barrier(batch: BlockBatch, expected_lanes: LaneMask | None, mask: Lane
 
 def build_barrier_error(batch: BlockBatch, lane: int, position: SourcePosition) -> LaunchError:
     """Return the error of a block barrier that a lane does not reach."""
-    return LaunchError(
-        f"{position}: Barrier error detected. Divergent thread(s) in block: __syncthreads() is not reached "
-        f"by {batch.describe(lane)}.",
-        position=position,
-        advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
+    return batch.thread_error(
+        lane,
+        position,
+        "Barrier error detected. Divergent thread(s) in block: __syncthreads() is not reached by {thread}.",
         kind="barrier",
-        thread=batch.describe(lane),
+        advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
     )
 
 
@@ -327,25 +325,17 @@ class NamedBarriers:
         if node.aligned:
             misuse = f"does not reach bar.{node.part}, which all threads of a warp must execute together"
             raise self._error(int(missing[0]), misuse, node.position)
-        raise LaunchError(
-            f"{node.position}: {self._batch.describe(int(missing[0]))} does not reach barrier.{node.part} with "
-            "the other threads of its warp.",
-            position=node.position,
+        raise self._batch.thread_error(
+            int(missing[0]),
+            node.position,
+            f"{{thread}} does not reach barrier.{node.part} with the other threads of its warp.",
             advice="The threads of a warp reach such a barrier separately only in schedules of lanes: use --schedule "
             "lanes:1.",
-            kind="other",
-            thread=self._batch.describe(int(missing[0])),
         )
 
     def _error(self, lane: int, misuse: str, position: SourcePosition) -> LaunchError:
-        thread = self._batch.describe(lane)
-        return LaunchError(
-            f"{position}: Barrier error detected: {thread} {misuse}.",
-            position=position,
-            advice=_NAMED_ADVICE,
-            kind="barrier",
-            thread=thread,
-        )
+        sentence = f"Barrier error detected: {{thread}} {misuse}."
+        return self._batch.thread_error(lane, position, sentence, kind="barrier", advice=_NAMED_ADVICE)
 
 
 def _format_count(count: int | None) -> str:

@@ -71,15 +71,13 @@ class ClusterBarriers:
             lane = next(
                 int(np.argmax(lanes)) for each in clusters.tolist() if (lanes := self._find_missing(each)).any()
             )
-            thread = batch.describe(lane)
-            return LaunchError(
-                f"{position}: Barrier error detected. Divergent thread(s) in cluster: "
-                f"{thread} does not reach the cluster barrier.",
-                position=position,
+            return batch.thread_error(
+                lane,
+                position,
+                "Barrier error detected. Divergent thread(s) in cluster: {thread} does not reach the cluster barrier.",
+                kind="barrier",
                 advice="Move the barrier out of the branch, so that every thread of every block of the cluster "
                 "reaches it.",
-                kind="barrier",
-                thread=thread,
             )
 
         if batch.scheduler is not None:
@@ -102,14 +100,8 @@ class ClusterBarriers:
         )
 
     def _misuse_error(self, mask: LaneMask, misuse: str, position: SourcePosition) -> LaunchError:
-        thread = self._batch.describe(int(mask.lanes[0]))
-        return LaunchError(
-            f"{position}: {thread} {misuse}.",
-            position=position,
-            advice="Each thread must arrive once and then wait once; cluster.sync() does both.",
-            kind="barrier",
-            thread=thread,
-        )
+        advice = "Each thread must arrive once and then wait once; cluster.sync() does both."
+        return self._batch.thread_error(mask, position, f"{{thread}} {misuse}.", kind="barrier", advice=advice)
 
 
 def pass_cluster_barrier(frame: CallFrame, mask: LaneMask, node: ir.ClusterBarrier) -> None:

@@ -243,9 +243,5 @@ def check_assertion(frame: CallFrame, mask: LaneMask, condition: Any, text: str,
     """
     _, failed = mask.split(condition)
     if failed is not None:
-        raise LaunchError(
-            f"{position}: {frame.batch.describe(int(failed.lanes[0]))} finds the assertion `{text}` false.",
-            position=position,
-            kind="assertion",
-            thread=frame.batch.describe(int(failed.lanes[0])),
-        )
+        sentence = f"{{thread}} finds the assertion `{text}` false."
+        raise frame.batch.thread_error(failed, position, sentence, kind="assertion")

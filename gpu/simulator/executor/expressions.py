@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.base.errors import LaunchError, SourcePosition
+from gpu.base.errors import SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor.async_copies import ByteCopy, TensorBoxCopy, get_async_copies, group_by_value
@@ -670,13 +670,8 @@ def _called_functions(
         lanes, remaining = remaining.split(numbers == number)
         assert lanes is not None
         if int(number) not in expression.functions:
-            thread = frame.batch.describe(int(lanes.lanes[0]))
-            raise LaunchError(
-                f"{expression.position}: {thread} calls through a pointer that does not point to a function.",
-                position=expression.position,
-                kind="null-pointer",
-                thread=thread,
-            )
+            sentence = "{thread} calls through a pointer that does not point to a function."
+            raise frame.batch.thread_error(lanes, expression.position, sentence, kind="null-pointer")
         yield expression.functions[int(number)], lanes
 
 
@@ -695,10 +690,5 @@ def _check_call(frame: CallFrame, mask: LaneMask, function: ir.Function, positio
         error = f"{function.name} is still called after {frame.batch.time_limit.elapsed_text}: its calls did not end."
     else:
         return
-    raise LaunchError(
-        f"{position}: {error}",
-        position=position,
-        advice="Check the condition that ends the recursion.",
-        kind=kind,
-        thread=frame.batch.describe(int(mask.lanes[0])),
-    )
+    advice = "Check the condition that ends the recursion."
+    raise frame.batch.thread_error(mask, position, error, kind=kind, advice=advice)

@@ -549,15 +549,14 @@ class SimulatedKernel:
         except StarvationError as starvation:
             if not self._is_deadlock(batch, starvation, prod(launch.grid)):
                 return
-            position, thread = starvation.position, batch.describe(starvation.lane)
-            raise LaunchError(
-                f"{position}: this loop may not end: if the threads run in turn, {thread} waits in it, all others "
-                "that have not ended wait too, and none can end the wait of another.",
-                position=position,
+            raise batch.thread_error(
+                starvation.lane,
+                starvation.position,
+                "this loop may not end: if the threads run in turn, {thread} waits in it, all others that have not "
+                "ended wait too, and none can end the wait of another.",
+                kind="endless",
                 advice="If threads take several locks, let all of them take these in the same order. A thread that "
                 "waits must not hold what another one needs to continue.",
-                kind="endless",
-                thread=thread,
             ) from None
         except (LaunchError, MemoryError):
             pass
@@ -628,13 +627,9 @@ class SimulatedKernel:
             if orders:
                 return
             verb = "waits in this loop, and other blocks cannot start"
-        thread = starved_batch.describe(starved.lane)
-        raise LaunchError(
-            f"{starved.position}: {thread} {verb}: {excess}.",
-            position=starved.position,
-            advice=RESIDENCY_ADVICE,
-            kind="residency",
-            thread=thread,
+        sentence = f"{{thread}} {verb}: {excess}."
+        raise starved_batch.thread_error(
+            starved.lane, starved.position, sentence, kind="residency", advice=RESIDENCY_ADVICE
         )
 
     def _is_deadlock(self, starved_batch: RunningBatch, starved: StarvationError, remaining: int) -> bool:
@@ -664,13 +659,13 @@ class SimulatedKernel:
         most = max(1, _RESIDENT_LANES[1 if self._needs_lanes else WARP] // geometry.lanes_per_block)
         if most >= min(remaining, resident) or starved.position is None:
             return
-        thread = starved_batch.describe(starved.lane)
-        raise LaunchError(
-            f"{starved.position}: this loop did not end while {most:,} blocks ran: {thread} is still in it. It may "
-            f"wait for one of the other {remaining - most:,} blocks, which the simulator does not run at once.",
-            position=starved.position,
+        raise starved_batch.thread_error(
+            starved.lane,
+            starved.position,
+            f"this loop did not end while {most:,} blocks ran: {{thread}} is still in it. It may wait for one of the "
+            f"other {remaining - most:,} blocks, which the simulator does not run at once.",
+            kind="",
             advice=f"Check the condition that ends the loop, with a grid of at most {most:,} blocks.",
-            thread=thread,
         )
 
     def _plan_attempts(

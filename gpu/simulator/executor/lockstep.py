@@ -156,11 +156,13 @@ class LockstepCompiler:
 
         return step
 
+    def _issue(self, statement: ir.Statement, kind: str) -> IssuedStep:
+        operations = self._operation_counter.count_operations(statement)
+        return IssuedStep(statement.position, kind, operations, statement)
+
     def _evaluate(self, statement: ir.Evaluate) -> Executable:
         run = self._bare(statement.expression)
-        issued = IssuedStep(
-            statement.position, "evaluate", self._operation_counter.count_operations(statement), statement
-        )
+        issued = self._issue(statement, "evaluate")
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
@@ -176,9 +178,7 @@ class LockstepCompiler:
             run: Evaluator = lambda frame, mask: empty  # noqa: E731
         else:
             run = self._expressions(statement.value)
-        issued = IssuedStep(
-            statement.position, "declare", self._operation_counter.count_operations(statement), statement
-        )
+        issued = self._issue(statement, "declare")
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
@@ -196,9 +196,7 @@ class LockstepCompiler:
         values = self.values
         initial = [(offset, leaves(value.type), self._expressions(value)) for offset, value in statement.values]
         site = AccessSite(statement.position, "write")
-        issued = IssuedStep(
-            statement.position, "declare", self._operation_counter.count_operations(statement), statement
-        )
+        issued = self._issue(statement, "declare")
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask:
             frame.batch.begin(issued, mask)
@@ -233,9 +231,7 @@ class LockstepCompiler:
         ]
         cases = [case for section in statement.sections for case in section.values]
 
-        issued = IssuedStep(
-            statement.position, "switch", self._operation_counter.count_operations(statement), statement
-        )
+        issued = self._issue(statement, "switch")
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
@@ -269,7 +265,7 @@ class LockstepCompiler:
         then = self.compile_statement(statement.then)
         orelse = self.compile_statement(statement.orelse) if statement.orelse is not None else None
 
-        issued = IssuedStep(statement.position, "if", self._operation_counter.count_operations(statement), statement)
+        issued = self._issue(statement, "if")
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, mask)
@@ -295,7 +291,7 @@ class LockstepCompiler:
         advance = self._bare(statement.step) if statement.step is not None else None
         body = self.compile_statement(statement.body)
         tests_first, position, watch = statement.tests_first, statement.position, _LoopWatch(statement, self.values)
-        issued = IssuedStep(position, "loop", self._operation_counter.count_operations(statement), statement)
+        issued = self._issue(statement, "loop")
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, live)
@@ -338,9 +334,7 @@ class LockstepCompiler:
     def _return(self, statement: ir.Return) -> Executable:
         run = self._expressions(statement.value) if statement.value is not None else None
         merged = self.values.merge
-        issued = IssuedStep(
-            statement.position, "return", self._operation_counter.count_operations(statement), statement
-        )
+        issued = self._issue(statement, "return")
 
         def step(frame: CallFrame, mask: LaneMask) -> None:
             if frame.kernel is None and frame.batch.registers is not None:
@@ -530,14 +524,13 @@ def _has_all_remaining_lanes(batch: RunningBatch, live: LaneMask) -> bool:
 
 def _phase_error(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> LaunchError:
     """Return the error of lanes that wait for a phase of an mbarrier that no thread completes."""
-    thread = frame.batch.describe(int(mask.lanes[0]))
-    return LaunchError(
-        f"{position}: this loop does not end: {thread} waits for a phase of an mbarrier that no thread can complete.",
-        position=position,
+    return frame.batch.thread_error(
+        mask,
+        position,
+        "this loop does not end: {thread} waits for a phase of an mbarrier that no thread can complete.",
+        kind="endless",
         advice="A phase needs as many arrivals as the count of the mbarrier, and all bytes that it expects. A thread "
         "that leaves earlier must arrive all the same, as by arrive_and_drop(). The parity must be that of the phase.",
-        kind="endless",
-        thread=thread,
     )
 
 
@@ -552,11 +545,10 @@ def _loop_error(
 ) -> LaunchError:
     """Return the error of lanes that are in a loop after a limit; `is_endless` if nothing can end it."""
     verb, reason = ("does", ", and no thread can end it") if is_endless else ("did", "")
-    return LaunchError(
-        f"{position}: this loop {verb} not end: {frame.batch.describe(int(mask.lanes[0]))} is still in it after "
-        f"{duration}{reason}.",
-        position=position,
-        advice=f"Check the condition that ends the loop.{advice}",
+    return frame.batch.thread_error(
+        mask,
+        position,
+        f"this loop {verb} not end: {{thread}} is still in it after {duration}{reason}.",
         kind="endless" if is_endless else "unfinished",
-        thread=frame.batch.describe(int(mask.lanes[0])),
+        advice=f"Check the condition that ends the loop.{advice}",
     )

@@ -323,14 +323,7 @@ class BarrierPhases:
             self._batch.observer.phase(self._batch, change)
 
     def _misuse_error(self, lane: int, misuse: str, position: SourcePosition) -> LaunchError:
-        thread = self._batch.describe(lane)
-        return LaunchError(
-            f"{position}: {thread} {misuse}.",
-            position=position,
-            advice=MISUSE_ADVICE,
-            kind="other",
-            thread=thread,
-        )
+        return self._batch.thread_error(lane, position, f"{{thread}} {misuse}.", advice=MISUSE_ADVICE)
 
 
 def get_phases(batch: RunningBatch) -> BarrierPhases:

@@ -603,15 +603,13 @@ class WarpScheduler:
     def _missing_lane_error(self) -> LaunchError:
         """Return the error of a warp operation for which lanes wait in vain."""
         (_, op, _), sync = next(iter(self._pending_syncs.items()))
-        thread = self._batch.describe(int(np.flatnonzero(sync.expected & self._running_lanes & ~sync.arrived_bits)[0]))
-        return LaunchError(
-            f"{sync.position}: Barrier error detected. Divergent thread(s) in warp: "
-            f"{op}{'()' if op.isidentifier() else ''} names {thread}, "
-            "which does not arrive.",
-            position=sync.position,
-            advice="Name only the lanes that arrive, or move the call out of the branch.",
+        return self._batch.thread_error(
+            int(np.flatnonzero(sync.expected & self._running_lanes & ~sync.arrived_bits)[0]),
+            sync.position,
+            f"Barrier error detected. Divergent thread(s) in warp: {op}{'()' if op.isidentifier() else ''} names "
+            "{thread}, which does not arrive.",
             kind="barrier",
-            thread=thread,
+            advice="Name only the lanes that arrive, or move the call out of the branch.",
         )
 
 

@@ -128,15 +128,9 @@ def map_to_cluster(
             rank_part, _ = part.split(ranks == rank_value)
             assert rank_part is not None
             if not 0 <= rank_value < batch.cluster_blocks:
-                thread = batch.describe(int(rank_part.lanes[0]))
-                raise LaunchError(
-                    f"{position}: {thread} maps rank {rank_value} of its cluster, which has "
-                    f"{batch.cluster_blocks} blocks.",
-                    position=position,
-                    advice="Ranks are 0 to num_blocks() - 1.",
-                    kind="out-of-bounds",
-                    thread=thread,
-                )
+                sentence = f"{{thread}} maps rank {rank_value} of its cluster, which has {batch.cluster_blocks} blocks."
+                advice = "Ranks are 0 to num_blocks() - 1."
+                raise batch.thread_error(rank_part, position, sentence, kind="out-of-bounds", advice=advice)
             other = memory.get_cluster_memory(batch, rank_value)
             numbers[rank_part.lanes] = (PointerValue(other).number() + address.offset + other.byte_offsets)[
                 rank_part.lanes
@@ -147,11 +141,5 @@ def map_to_cluster(
 
 
 def _not_shared_error(batch: RunningBatch, lanes: LaneMask, position: SourcePosition) -> LaunchError:
-    thread = batch.describe(int(lanes.lanes[0]))
-    return LaunchError(
-        f"{position}: the pointer of {thread} does not point into shared memory.",
-        position=position,
-        advice="Pass the address of a __shared__ variable.",
-        kind="other",
-        thread=thread,
-    )
+    sentence = "the pointer of {thread} does not point into shared memory."
+    return batch.thread_error(lanes, position, sentence, advice="Pass the address of a __shared__ variable.")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.base.thread_names import format_sanitizer_name
 from gpu.base.warp import WARP
@@ -159,3 +160,17 @@ class BlockBatch:
         thread = (number % x, number // x % y, number // (x * y))
         coordinates = (block % columns, block // columns % rows, block // (columns * rows))
         return format_sanitizer_name(thread, coordinates)
+
+    def thread_error(
+        self,
+        lane: LaneMask | int,
+        position: SourcePosition | None,
+        sentence: str,
+        *,
+        kind: str = "other",
+        advice: str = "",
+    ) -> LaunchError:
+        """Return the error of a lane, or of the first one of a mask, with its name for "{thread}" in the sentence."""
+        thread = self.describe(lane if isinstance(lane, int) else int(lane.lanes[0]))
+        message = f"{position}: {sentence.replace('{thread}', thread, 1)}"
+        return LaunchError(message, position=position, advice=advice, kind=kind, thread=thread)

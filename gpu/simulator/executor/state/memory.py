@@ -464,12 +464,7 @@ class LocalMemory:
         mask: LaneMask,
         site: AccessSite,
     ) -> Any:
-        raise LaunchError(
-            f"{site.position}: atomic operation on {self.name}, which is in local memory.",
-            position=site.position,
-            kind="other",
-            thread=batch.describe(int(mask.lanes[0])),
-        )
+        raise batch.thread_error(mask, site.position, f"atomic operation on {self.name}, which is in local memory.")
 
     def _require_size(self, element: Any, size: int, mask: LaneMask, site: AccessSite) -> tuple[int, int]:
         """Convert the layout if lanes access bytes that were written in another size; return the range of the bytes.
