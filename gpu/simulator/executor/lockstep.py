@@ -156,7 +156,11 @@ class LockstepCompiler:
 
         return step
 
-    def _issue(self, statement: ir.Statement, kind: str) -> IssuedStep:
+    def _issue(
+        self,
+        statement: ir.Evaluate | ir.Declare | ir.DeclareMemory | ir.If | ir.Loop | ir.Switch | ir.Return,
+        kind: str,
+    ) -> IssuedStep:
         operations = self._operation_counter.count_operations(statement)
         return IssuedStep(statement.position, kind, operations, statement)
 
