@@ -18,7 +18,7 @@ from gpu.simulator.executor.effects import (
     report_exchange,
 )
 from gpu.simulator.executor.operation_counter import OperationCounter
-from gpu.simulator.executor.phases import get_phases
+from gpu.simulator.executor.phases import PhaseOperation, get_phases
 from gpu.simulator.executor.state.atomics import AtomicOperation
 from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
@@ -575,7 +575,7 @@ class ExpressionCompiler(Visitor):
                     copy.destination, copy.source, count, lanes, position, partial(copy.perform, count)
                 )
                 if at is not None:
-                    get_phases(batch).bind_copy(at, lanes, position, complete, size=count)
+                    get_phases(batch).bind_copy(PhaseOperation(at, lanes, position, values), complete, size=count)
 
         return values.lift_closure(run)
 
@@ -598,28 +598,30 @@ class ExpressionCompiler(Visitor):
                 box = TensorBoxCopy(
                     values, batch, position, destination, source, *(int(each[lane]) for each in evaluated)
                 )
-                get_phases(batch).bind_copy(at, own, position, copies.start_box(box, own), size=box.size)
+                operation = PhaseOperation(at, own, position, values)
+                get_phases(batch).bind_copy(operation, copies.start_box(box, own), size=box.size)
 
         return values.lift_closure(run)
 
     def visit_barrier_phase(self, node: ir.BarrierPhase) -> Evaluator:
-        op, position, values, is_relaxed = node.op, node.position, self.values, node.is_relaxed
+        op, values = node.op, self.values
         pointer, argument = (
             self.bare_compiler.compile_expression(node.pointer),
             self.bare_compiler.compile_expression(node.argument),
         )
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            phases, at, operand = get_phases(frame.batch), pointer(frame, mask), argument(frame, mask)
+            operation = PhaseOperation(pointer(frame, mask), mask, node.position, values, node.is_relaxed)
+            phases, operand = get_phases(frame.batch), argument(frame, mask)
             match op:
                 case "init":
-                    return phases.init(values, at, operand, mask, position)
+                    return phases.init(operation, operand)
                 case "test":
-                    return phases.is_complete(values, at, operand, mask, position, is_relaxed=is_relaxed)
+                    return phases.is_complete(operation, operand)
                 case "bind":
                     arrive = get_async_copies(frame.batch).bind_completion(mask)
-                    return phases.bind_copy(at, mask, position, arrive, arrivals=1, extra_arrivals=int(operand))
-            return phases.change(op, values, at, operand, mask, position, is_relaxed=is_relaxed)
+                    return phases.bind_copy(operation, arrive, arrivals=1, extra_arrivals=int(operand))
+            return phases.change(operation, op, operand)
 
         return values.lift_closure(run)
 

@@ -44,6 +44,30 @@ class _PendingCopy:
     arrivals: int = 0
 
 
+@dataclass(frozen=True)
+class PhaseOperation:
+    """An operation on mbarriers.
+
+    Parameters
+    ----------
+    barrier : PointerValue
+        The mbarrier of each lane.
+    mask : LaneMask
+        The lanes that execute it.
+    position : SourcePosition
+    values : PlainValues
+        The algebra of values.
+    is_relaxed : bool
+        Whether it orders no accesses without a fence.
+    """
+
+    barrier: PointerValue
+    mask: LaneMask
+    position: SourcePosition
+    values: PlainValues
+    is_relaxed: bool = False
+
+
 class BarrierPhases:
     """The mbarriers of a batch."""
 
@@ -52,70 +76,43 @@ class BarrierPhases:
         self._barrier_numbers: dict[tuple[int, int], int] = {}
         self._copies: dict[int, list[_PendingCopy]] = {}
 
-    def init(
-        self, values: PlainValues, barrier: PointerValue, count: Any, mask: LaneMask, position: SourcePosition
-    ) -> None:
+    def init(self, operation: PhaseOperation, count: Any) -> None:
         """Initialize mbarriers.
 
         Parameters
         ----------
-        values : PlainValues
-            The algebra of values.
-        barrier : PointerValue
-            The mbarrier of each lane.
+        operation : PhaseOperation
         count : int or array
             The expected arrivals per phase, one number for all lanes or one per lane.
-        mask : LaneMask
-            The lanes that execute the operation.
-        position : SourcePosition
-            The position of the operation.
 
         Raises
         ------
         LaunchError
             A number is not in 1 to `MAX_ARRIVALS`.
         """
-        lanes = self._batch.geometry.lanes
+        lanes, values, site = self._batch.geometry.lanes, operation.values, AccessSite(operation.position, "write")
         counts = np.broadcast_to(count, lanes)
         words = np.zeros(lanes, _WORD)
-        for lane in mask.lanes.tolist():
+        for lane in operation.mask.lanes.tolist():
             if not 0 < int(counts[lane]) <= MAX_ARRIVALS:
-                raise self._misuse_error(lane, f"initializes a barrier for {int(counts[lane])} arrivals", position)
+                misuse = f"initializes a barrier for {int(counts[lane])} arrivals"
+                raise self._misuse_error(lane, misuse, operation.position)
             words[lane] = PhaseWord(int(counts[lane]), int(counts[lane]), 0, 0).encoded
-        values.write(barrier, self._batch, None, _WORD, values.lift(words), mask, AccessSite(position, "write"))
-        for number in set(self._find_numbers(barrier, mask, position).values()):
+        values.write(operation.barrier, self._batch, None, _WORD, values.lift(words), operation.mask, site)
+        for number in set(self._find_numbers(operation).values()):
             self._copies.pop(number, None)
         self._recheck()
 
-    def change(
-        self,
-        op: str,
-        values: PlainValues,
-        barrier: PointerValue,
-        amount: Any,
-        mask: LaneMask,
-        position: SourcePosition,
-        *,
-        is_relaxed: bool = False,
-    ) -> Array:
+    def change(self, operation: PhaseOperation, op: str, amount: Any) -> Array:
         """Change the pending arrivals or bytes of the current phase.
 
         Parameters
         ----------
+        operation : PhaseOperation
         op : str
             "arrive"; "drop", which also lowers the expected arrivals; "expect" for more pending bytes, else fewer.
-        values : PlainValues
-            The algebra of values.
-        barrier : PointerValue
-            The mbarrier of each lane.
         amount : int or array
             The number of arrivals or bytes, one for all lanes or one per lane.
-        mask : LaneMask
-            The lanes that execute the operation.
-        position : SourcePosition
-            The position of the operation.
-        is_relaxed : bool
-            Whether an arrival orders no accesses without a fence.
 
         Returns
         -------
@@ -128,52 +125,34 @@ class BarrierPhases:
             The mbarrier is not initialized, or has more arrivals than expected.
         """
         amounts = np.broadcast_to(amount, self._batch.geometry.lanes)
-        words, parities = self._read_words(barrier, mask, position), np.zeros(self._batch.geometry.lanes, _WORD)
-        for number, lanes in _group_lanes(self._find_numbers(barrier, mask, position)):
-            phase = self._decode(words, lanes[0], position)
+        words, parities = self._read_words(operation), np.zeros(self._batch.geometry.lanes, _WORD)
+        for number, lanes in _group_lanes(self._find_numbers(operation)):
+            phase = self._decode(words, lanes[0], operation.position)
             for lane in lanes:
                 count = int(amounts[lane])
                 parities[lane] = phase.parity
                 if op in ("arrive", "drop"):
-                    self._notify(number, phase.parity, lane, passes=False, is_relaxed=is_relaxed)
+                    self._notify(number, phase.parity, lane, passes=False, is_relaxed=operation.is_relaxed)
                     expected = phase.expected_arrivals - count if op == "drop" else phase.expected_arrivals
                     phase = replace(phase, pending_arrivals=phase.pending_arrivals - count, expected_arrivals=expected)
                 else:
                     phase = replace(phase, pending_bytes=phase.pending_bytes + (count if op == "expect" else -count))
                 if phase.pending_arrivals < 0:
-                    raise self._misuse_error(lane, TOO_MANY_ARRIVALS, position)
+                    raise self._misuse_error(lane, TOO_MANY_ARRIVALS, operation.position)
                 phase = phase.next_phase
                 words[lane] = phase.encoded
-        self._write_words(values, barrier, words, mask, position)
+        self._write_words(operation, words)
         self._recheck()
         return parities
 
-    def is_complete(
-        self,
-        values: PlainValues,
-        barrier: PointerValue,
-        parity: Any,
-        mask: LaneMask,
-        position: SourcePosition,
-        *,
-        is_relaxed: bool = False,
-    ) -> Array:
+    def is_complete(self, operation: PhaseOperation, parity: Any) -> Array:
         """Test whether a phase is complete; if only copies are pending, they are performed first.
 
         Parameters
         ----------
-        values : PlainValues
-            The algebra of values.
-        barrier : PointerValue
-            The mbarrier of each lane.
+        operation : PhaseOperation
         parity : int or array
             The parity of the phase, one for all lanes or one per lane; only its lowest bit counts.
-        mask : LaneMask
-            The lanes that execute the operation.
-        position : SourcePosition
-            The position of the operation.
-        is_relaxed : bool
-            Whether it orders no accesses without a fence.
 
         Returns
         -------
@@ -187,18 +166,18 @@ class BarrierPhases:
         StarvationError
             In lockstep, the phase of a lane is not complete.
         """
-        batch = self._batch
+        batch, position = self._batch, operation.position
         parities = np.broadcast_to(parity, batch.geometry.lanes)
-        words, over = self._read_words(barrier, mask, position), np.zeros(batch.geometry.lanes, bool)
-        for number, lanes in _group_lanes(self._find_numbers(barrier, mask, position)):
+        words, over = self._read_words(operation), np.zeros(batch.geometry.lanes, bool)
+        for number, lanes in _group_lanes(self._find_numbers(operation)):
             phase = self._perform_last_copies(number, self._decode(words, lanes[0], position))
             words[lanes] = phase.encoded
             for lane in lanes:
                 over[lane] = phase.parity != int(parities[lane]) & 1
                 if over[lane]:
-                    self._notify(number, int(parities[lane]) & 1, lane, passes=True, is_relaxed=is_relaxed)
-        self._write_words(values, barrier, words, mask, position)
-        if not over[mask.lanes].all():
+                    self._notify(number, int(parities[lane]) & 1, lane, passes=True, is_relaxed=operation.is_relaxed)
+        self._write_words(operation, words)
+        if not over[operation.mask.lanes].all():
             if batch.scheduler is None:
                 raise StarvationError
             batch.scheduler.wait_for_phase(position)
@@ -223,9 +202,7 @@ class BarrierPhases:
 
     def bind_copy(
         self,
-        barrier: PointerValue,
-        mask: LaneMask,
-        position: SourcePosition,
+        operation: PhaseOperation,
         perform: Callable[[LaneMask], None],
         *,
         size: Any = 0,
@@ -236,12 +213,7 @@ class BarrierPhases:
 
         Parameters
         ----------
-        barrier : PointerValue
-            The mbarrier of each lane.
-        mask : LaneMask
-            The lanes that copy.
-        position : SourcePosition
-            The position of the statement.
+        operation : PhaseOperation
         perform : callable
             Performs the copy for the lanes that it is called with.
         size : int or array
@@ -251,7 +223,8 @@ class BarrierPhases:
         extra_arrivals : int
             The number by which each lane raises the phase's pending arrivals.
         """
-        words = self._read_words(barrier, mask, position)
+        barrier, mask, position = operation.barrier, operation.mask, operation.position
+        words = self._read_words(operation)
         amounts = np.broadcast_to(size, self._batch.geometry.lanes)
         if self._batch.observer is not None and amounts.any():
             site = AccessSite(position, "read")
@@ -259,7 +232,7 @@ class BarrierPhases:
                 memory, element = address.find_element(self._batch, _WORD.itemsize, part, site)
                 access = Access(site, memory, element, _WORD.itemsize, part, None)
                 self._batch.observer.mbarrier_bound(self._batch, access)
-        for number, lanes in _group_lanes(self._find_numbers(barrier, mask, position)):
+        for number, lanes in _group_lanes(self._find_numbers(operation)):
             phase = self._decode(words, lanes[0], position)
             for lane in lanes:
                 bits = np.zeros(mask.bits.size, bool)
@@ -278,23 +251,23 @@ class BarrierPhases:
         if self._batch.scheduler is not None:
             self._batch.scheduler.recheck_phases()
 
-    def _read_words(self, barrier: PointerValue, mask: LaneMask, position: SourcePosition) -> Array:
+    def _read_words(self, operation: PhaseOperation) -> Array:
+        site = AccessSite(operation.position, "atomic")
         with without_observer(self._batch):
-            words = barrier.load(self._batch, None, _WORD, mask, AccessSite(position, "atomic"))
+            words = operation.barrier.load(self._batch, None, _WORD, operation.mask, site)
         return np.array(np.broadcast_to(words, self._batch.geometry.lanes))
 
-    def _write_words(
-        self, values: PlainValues, barrier: PointerValue, words: Array, mask: LaneMask, position: SourcePosition
-    ) -> None:
+    def _write_words(self, operation: PhaseOperation, words: Array) -> None:
         """Write the new words of mbarriers by an atomic operation, in lane order."""
+        values, site = operation.values, AccessSite(operation.position, "atomic")
         exchange = AtomicOperation("exch", [values.lift(words)], used=False)
-        values.atomic(barrier, self._batch, None, _WORD, exchange, mask, AccessSite(position, "atomic"))
+        values.atomic(operation.barrier, self._batch, None, _WORD, exchange, operation.mask, site)
 
-    def _find_numbers(self, barrier: PointerValue, mask: LaneMask, position: SourcePosition) -> dict[int, int]:
+    def _find_numbers(self, operation: PhaseOperation) -> dict[int, int]:
         """Return the number of each lane's mbarrier; each block's copy of a shared variable has its own number."""
-        batch, numbers = self._batch, {}
-        for address, part in barrier.split_by_memory(mask):
-            memory, element = address.find_element(batch, _WORD.itemsize, part, AccessSite(position, "atomic"))
+        batch, numbers, site = self._batch, {}, AccessSite(operation.position, "atomic")
+        for address, part in operation.barrier.split_by_memory(operation.mask):
+            memory, element = address.find_element(batch, _WORD.itemsize, part, site)
             stride = memory.data.size // batch.geometry.blocks if isinstance(memory, SharedMemory) else 0
             flat = element * _WORD.itemsize + stride * batch.geometry.block_of_lane
             for lane in part.lanes.tolist():
