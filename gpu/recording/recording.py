@@ -20,6 +20,7 @@ import numpy as np
 from gpu.base.errors import InputError, SourcePosition
 from gpu.base.findings import Finding
 from gpu.base.thread_names import Extents, name_thread, rename_threads
+from gpu.base.warp import WARP
 from gpu.files.file_access import read_bytes
 from gpu.recording import file as trace_file
 from gpu.recording.player_file import extract_recording
@@ -106,8 +107,14 @@ class Recording:
         self._firsts = np.array([launch.first for launch in self.launches], np.int64)
 
     @cached_property
-    def _has_several_blocks(self) -> bool:
+    def has_several_blocks(self) -> bool:
+        """Whether any launch has more than one block."""
         return any(prod(launch.trace.grid) > 1 for launch in self.launches)
+
+    @property
+    def warps(self) -> tuple[int, ...]:
+        """The warps per block of each launch."""
+        return tuple(launch.trace.launches[0].lanes_per_block // WARP for launch in self.launches)
 
     def name_thread(self, launch: int, block: int, thread: int) -> str:
         """Return a thread's name: "thread 3", or "block (5, 10), thread (30, 14)" if any launch has several blocks.
@@ -120,7 +127,7 @@ class Recording:
             Their numbers in the launch and in the block, x fastest.
         """
         trace = self.launches[launch].trace
-        return name_thread(block, thread, trace.grid, trace.block, names_block=self._has_several_blocks)
+        return name_thread(block, thread, trace.grid, trace.block, names_block=self.has_several_blocks)
 
     @classmethod
     def from_launches(
@@ -237,7 +244,7 @@ class Recording:
     def _rename_threads(self, launch: int, message: str) -> str:
         trace = self.launches[launch].trace
         extents: Extents = trace.grid, trace.block
-        return rename_threads(message, extents, names_single_block=self._has_several_blocks)
+        return rename_threads(message, extents, names_single_block=self.has_several_blocks)
 
     @property
     def texts(self) -> Mapping[str, str]:

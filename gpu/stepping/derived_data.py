@@ -22,6 +22,12 @@ class DerivedData:
 
     Parameters
     ----------
+    recording : Recording
+    dataflow : Dataflow
+    lanes : LaneStates
+        The states of all lanes.
+    tally : Tally
+        The counts up to each moment.
     segments : tuple of Segment
         The intervals between barriers.
     phases : Phases

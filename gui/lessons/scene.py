@@ -105,7 +105,7 @@ class LessonStepTab(StepTab):
         recording = models.recording
         findings = [] if self._hides_answer else [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
-        self.panes.timeline.open(models.segments, findings, names, models.phases.intervals)
+        self.panes.timeline.open(models.data.segments, findings, names, models.data.phases.intervals)
         self.panes.timeline.show_moment(self.player.moment)
         self.panes.verdict.clear()
         if self._hides_answer:
@@ -161,7 +161,7 @@ class LessonStepTab(StepTab):
 
     def _follow_faulty_thread(self, models: RecordingModels) -> None:
         """Follow the thread of a finding at the scene's moment, such as the failure of a submission."""
-        at_moment = (found for found in models.findings if found.moment + 1 == self.player.moment)
+        at_moment = (found for found in models.data.findings if found.moment + 1 == self.player.moment)
         self.followed = next((found.thread for found in at_moment), None)
         self.panes.flow.follow_thread(self.followed)
 

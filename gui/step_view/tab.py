@@ -329,7 +329,7 @@ class StepTab(QWidget):
             self._show_message(recording.failure or recording.stopped or empty)
             return
         self.panes.arrays.open(models)
-        self.panes.launches.open(models.grids)
+        self.panes.launches.open(models.data.grids)
         self.panes.kinds.buttons["Launches"].setVisible(models.has_child_launches)
         self.panes.kinds.buttons["Tiles"].setVisible(models.has_tile_products)
         self.panes.kinds.buttons["Side by side"].setVisible(bool(self.steppable.other_variants))
@@ -339,9 +339,7 @@ class StepTab(QWidget):
             self.panes.kinds.choose("Launches" if models.has_child_launches else "Arrays" if shows_arrays else "Flow")
             self._selected_picture = None
         self._select_picture()
-        self.panes.flow.open(
-            models.layout, models.warps, several_blocks=models.several_blocks, failed=bool(recording.failure)
-        )
+        self.panes.flow.open(models.layout)
         pictures = build_finding_pictures(models)
         self.panes.flow.show_findings(models.finding_cells, pictures)
         self.panes.arrays.show_findings(pictures)
@@ -349,22 +347,22 @@ class StepTab(QWidget):
             self._show_symbols()
         findings = [(moment, finding.message) for moment, finding in recording.findings]
         names = [launch.trace.kernel for launch in recording.launches]
-        self.panes.timeline.open(models.segments, findings, names, models.phases.intervals)
-        self.panes.reserve_phases(models.phases.names)
+        self.panes.timeline.open(models.data.segments, findings, names, models.data.phases.intervals)
+        self.panes.reserve_phases(models.data.phases.names)
         edited = isinstance(request, StepPattern) and bool(request.sources)
         self.panes.verdict.show_recording(recording, edited=edited)
         self._mark_findings()
-        self.panes.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.addresses)
+        self.panes.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.data.max_address_count)
         self._show_totals(request, models)
-        borders = [segment.first for segment in models.segments]
+        borders = [segment.first for segment in models.data.segments]
         write_to_show, self._write_request = self._write_request, None
-        if write_to_show is None and models.findings and _is_finding_new(models, before, moment):
-            found = models.findings[0]
+        if write_to_show is None and models.data.findings and _is_finding_new(models, before, moment):
+            found = models.data.findings[0]
             self.followed, moment = found.thread, found.moment + 1
             self.panes.flow.follow_thread(self.followed)
         if self.first_moment is not None:
             moment, self.first_moment = self.first_moment, None
-        self.player.open(recording.event_count, borders, moment, models.phases.starts)
+        self.player.open(recording.event_count, borders, moment, models.data.phases.starts)
         if write_to_show is not None:
             self._go_to_write(write_to_show, models)
 
@@ -395,7 +393,7 @@ class StepTab(QWidget):
     def _show_totals(self, request: StepRequest, models: RecordingModels) -> None:
         """Show the total counts, with the textbook's and the efficiency."""
         self.panes.counters.show_total(
-            models.tally.counts_at(models.recording.event_count), self.steppable.expected_counts(request, None)
+            models.data.tally.counts_at(models.recording.event_count), self.steppable.expected_counts(request, None)
         )
         self._show_textbook()
 
@@ -569,7 +567,7 @@ class StepTab(QWidget):
         models, snapshots, player = self.models, self.snapshots, self.player
         if models is None or snapshots is None:
             return None
-        caption = Caption(self.steppable.title, self.settings.text, models.phases.phase_at(player.moment))
+        caption = Caption(self.steppable.title, self.settings.text, models.data.phases.phase_at(player.moment))
         return ExportState(
             self.steppable.name, caption, self.stepper.path, models, snapshots,
             self.panes.pictures.currentWidget() or self, player.moment, player.end, STEPS_PER_SECOND * player.speed,
@@ -648,7 +646,7 @@ class StepTab(QWidget):
             self._show_file(file, models.recording.locate_moment(event)[0].trace.kernel, line)
         self.source.mark_line(line)
         self._show_snapshot(moment)
-        self.panes.counters.show_counts(models.tally.counts_at(moment), models.tally.step_counts_at(moment))
+        self.panes.counters.show_counts(models.data.tally.counts_at(moment), models.data.tally.step_counts_at(moment))
         self.prefetcher.start(self._prefetch(moment, -1 if moment < self._last_moment else 1))
         self._last_moment = moment
 
@@ -811,9 +809,9 @@ def _list_shorter_effects(effect: str) -> tuple[str, str]:
 
 def _is_finding_new(models: RecordingModels, before: RecordingModels | None, moment: int) -> bool:
     """Return whether the recording before did not have the same findings, or its first one was visible at a moment."""
-    if before is None or not before.findings:
+    if before is None or not before.data.findings:
         return True
     found, found_before = (
-        {(each.finding.kind, each.finding.positions) for each in every.findings} for every in (models, before)
+        {(each.finding.kind, each.finding.positions) for each in every.data.findings} for every in (models, before)
     )
-    return found != found_before or moment == before.findings[0].moment + 1
+    return found != found_before or moment == before.data.findings[0].moment + 1

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu.base.errors import SourcePosition
+from gpu.base.warp import WARP
 from gpu.recording.packing import Array
 from gpu.stepping.dataflow.provenance import Provenance
 from gpu.stepping.dataflow.value_graph import Columns, ValueGraph
@@ -33,8 +34,8 @@ class CellWriter(NamedTuple):
 class Row:
     """One row: the content of a storage after a program step.
 
-    `column`, `value`, `computed`, `moment`, `block`, `thread`, `operation_counts` and `has_operation` have one entry
-    per cell. Cells without a value are omitted. All data are computed on first use, or by `preload`.
+    `column`, `value`, `computed`, `moment`, `block`, `thread`, `warp`, `operation_counts` and `has_operation` have one
+    entry per cell. Cells without a value are omitted. All data are computed on first use, or by `preload`.
 
     Parameters
     ----------
@@ -199,6 +200,12 @@ class Row:
     def thread(self) -> Array:
         """The thread that wrote the value; -1 for none."""
         return self._write_column("thread")
+
+    @cached_property
+    def warp(self) -> Array:
+        """The number, over all blocks of the launch, of the warp that wrote the value; negative for none."""
+        warps: Array = self.block * self._rows.provenance.recording.warps[self.launch] + self.thread // WARP
+        return warps
 
     @cached_property
     def _operations(self) -> tuple[Array, Array, tuple[str, ...]]:

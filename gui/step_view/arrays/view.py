@@ -173,7 +173,7 @@ class MemoryView(StyleListener, QWidget):
             return
         launch, event = self.models.recording.locate_moment(max(moment - 1, 0))
         trace, self._launch = launch.trace, launch.number
-        races, findings = (self.models.races, self.models.findings) if self._findings_visible else ((), ())
+        races, findings = (self.models.data.races, self.models.data.findings) if self._findings_visible else ((), ())
         self._races = {(race.array, race.element): race for race in races if race.launch == launch.number}
         self._findings = [each for each in findings if each.faulty and each.launch == launch.number]
         self.touches = find_array_accesses(trace, event) if moment else []
@@ -301,7 +301,7 @@ class MemoryView(StyleListener, QWidget):
                 painter.drawText(at + offset, self._describe_outside(panel))
         for panel, (x, y) in zip(self.panels, places, strict=True):
             at = QPointF(x, y + self._title_height())
-            marks = self._build_marks(panel, self.models.warps[launch])
+            marks = self._build_marks(panel, self.models.recording.warps[launch])
             value_range = self._ranges.get((launch, panel.title))
             grid = self._grid(panel, cell, value_range, columns[panel.title])
             grid.paint(painter, panel, at, value_range, marks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,16 +63,10 @@ class Canvas:
 
     def __init__(self, viewport: Viewport, *, complete_frames: bool) -> None:
         self._viewport, self._complete_frames = viewport, complete_frames
-        self._warps: Sequence[int] = (1,)
-        self._several_blocks = self._failed = False
         self._flow: FlowPainter | None = None
         self._ratio = 1.0
         self._tiles: Tiles | None = None
         self._highlights: HighlightPictures | None = None
-
-    def open(self, warps: Sequence[int], *, several_blocks: bool, failed: bool) -> None:
-        """Prepare for the viewport's new dataflow; the parameters are those of `FlowView.open`."""
-        self._warps, self._several_blocks, self._failed = warps, several_blocks, failed
 
     @property
     def flow(self) -> FlowPainter:
@@ -81,7 +75,7 @@ class Canvas:
         assert layout is not None
         painter = self._flow
         if painter is None or painter.layout is not layout or painter.sizes != sizes or painter.look != look():
-            painter = self._flow = FlowPainter(layout, sizes, look(), self._warps, self._several_blocks)
+            painter = self._flow = FlowPainter(layout, sizes, look())
             self._tiles = self._highlights = None
         return painter
 
@@ -116,7 +110,8 @@ class Canvas:
             if port.layout is not None:
                 box = QRectF(0, 0, width, height).adjusted(16, 0, -16, 0)
                 centered = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-                text = "No operation on data was recorded" + (" before the error: see Arrays." if self._failed else ".")
+                failed = port.layout.dataflow.recording.failure
+                text = "No operation on data was recorded" + (" before the error: see Arrays." if failed else ".")
                 painter.drawText(box, int(centered), text)
             return True
         flow, tiles, bright = self._picture_caches(ratio)

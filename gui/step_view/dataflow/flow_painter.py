@@ -11,7 +11,6 @@ import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPen, QRegion
 
-from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.lettering import Lettering
@@ -48,16 +47,12 @@ class FlowPainter:
     layout : DataflowLayout
     sizes : Metrics
     look : Look
-    warps : sequence of int
-        Warps per block of each launch, from which the warps' colors follow.
-    several_blocks : bool
-        Operations show their block in addition to their thread.
     """
 
-    def __init__(self, layout: DataflowLayout, sizes: Metrics, look: Look, warps: Sequence[int], several_blocks: bool):
-        self.layout, self.sizes, self.look, self.warps = layout, sizes, look, warps
+    def __init__(self, layout: DataflowLayout, sizes: Metrics, look: Look) -> None:
+        self.layout, self.sizes, self.look = layout, sizes, look
         self.theme = look.theme
-        self.several_blocks = several_blocks
+        self._several_blocks = layout.dataflow.recording.has_several_blocks
         self.labels = FlowLabels(layout, sizes, look)
         self._texts: dict[int, list[str]] = {}
         self._thread_names: dict[int, list[str]] = {}
@@ -74,7 +69,7 @@ class FlowPainter:
         self._digit_widths: dict[int, float] = {}
         self._full_text_cache: dict[int, list[str]] = {}
         self._highlight_cache: tuple[int, bytes, list[tuple[int, Array, TextPlacement]]] = (-1, b"", [])
-        self._lines = FlowLines(layout, sizes, tuple(warps), self._circle_radius * 0.75)
+        self._lines = FlowLines(layout, sizes, self._circle_radius * 0.75)
 
     # --- sizes
 
@@ -117,16 +112,11 @@ class FlowPainter:
         """Return the thread names that a row's operations show, one per cell."""
         if number not in self._thread_names:
             row = self.layout.rows[number]
-            several_blocks = self.several_blocks
             self._thread_names[number] = [
-                f"{block}.{thread}" if several_blocks else str(thread)
+                f"{block}.{thread}" if self._several_blocks else str(thread)
                 for block, thread in zip(row.block.tolist(), row.thread.tolist(), strict=True)
             ]
         return self._thread_names[number]
-
-    def warp_of(self, row: Row, cell: int) -> int:
-        """Return the grid-wide number of the warp that wrote a cell."""
-        return int(row.block[cell]) * self.warps[row.launch] + int(row.thread[cell]) // WARP
 
     def cell_rect(self, number: int, cell: int) -> QRectF:
         """Return the box of a cell."""
@@ -195,9 +185,7 @@ class FlowPainter:
     def _paint_bands(self, painter: QPainter, number: int, left: float, right: float, *, complete: bool) -> None:
         row, edges, sizes = self.layout.rows[number], self.layout.edges[number], self.sizes
         if number not in self._bands:
-            self._bands[number] = group_bands(
-                number, build_bands(number, row, edges, self._warps_of(row, edges.cell)), sizes
-            )
+            self._bands[number] = group_bands(number, build_bands(number, row, edges, row.warp[edges.cell]), sizes)
         y1 = sizes.top(number)
         for each in self._bands[number]:
             if each.max_x < left or each.min_x > right:
@@ -247,7 +235,7 @@ class FlowPainter:
             for cell in unchanged if plan is None else self._find_uncovered(number, plan, unchanged):
                 lettering.paint_centered(painter, self.cell_rect(number, cell), values[cell])
         written = inside[has_value[inside] & row.computed[inside]]
-        warps = self._warps_of(row, written)
+        warps = row.warp[written]
         for warp in np.unique(warps).tolist():
             color = warp_color(theme, warp)
             of_warp = written[warps == warp].tolist()
@@ -310,7 +298,7 @@ class FlowPainter:
         min_px = min(max(self.look.small_px - 2, 9), tallest)
         values = RowValues(
             row, cells, self._full_texts(number), lambda cell: self.cell_rect(number, cell),
-            (0.0, self.layout.width(sizes)), self._warps_of(row, cells), lambda warp: self._warp_name(row, warp),
+            (0.0, self.layout.width(sizes)), row.warp[cells], lambda warp: self._warp_name(row, warp),
             self._digit_width,
         )  # fmt: skip
         return values.place(range(tallest, _MIN_FONT_SIZE, -1), min_px, covering=sizes.column >= MIN_FRAMED_WIDTH)
@@ -340,8 +328,8 @@ class FlowPainter:
         return self._letterings[px, True]
 
     def _warp_name(self, row: Row, warp: int) -> str:
-        block, within = divmod(warp, self.warps[row.launch])
-        return f"warp {block}.{within}" if self.several_blocks else f"warp {within}"
+        block, within = divmod(warp, self.layout.dataflow.recording.warps[row.launch])
+        return f"warp {block}.{within}" if self._several_blocks else f"warp {within}"
 
     def _find_uncovered(self, number: int, placement: TextPlacement, cells: list[int]) -> list[int]:
         """Return the unchanged cells that no placed text overlaps."""
@@ -364,7 +352,7 @@ class FlowPainter:
             return
         is_input = not row.computed.any()
         boxes = [
-            (box, placement.texts[cell], self.warp_of(row, cell), bool(row.computed[cell]))
+            (box, placement.texts[cell], int(row.warp[cell]), bool(row.computed[cell]))
             for cell, box in placement.boxes.items()
             if has_value[cell] and box.right() >= left and box.left() <= right
         ]
@@ -421,7 +409,7 @@ class FlowPainter:
                     painter.drawRect(self.cell_rect(number_of_row, cell))
             for box in self._find_partly_covered(number_of_row, plan):
                 painter.drawRect(box)
-            warps = dict(zip(highlighted.tolist(), self._warps_of(row, highlighted).tolist(), strict=True))
+            warps = dict(zip(highlighted.tolist(), row.warp[highlighted].tolist(), strict=True))
             boxes = [(box, plan.texts[cell], warps[cell], row.computed[cell]) for cell, box in plan.boxes.items()]
             for box, text, warp, is_written in [*boxes, *((*summary, True) for summary in plan.summaries)]:
                 color = warp_color(theme, warp) if is_written else QColor(theme.muted)
@@ -512,10 +500,6 @@ class FlowPainter:
         """Return the font of names."""
         return Lettering(code_font(self._find_name_font(_range_start if self._shortens_names else str)))
 
-    def _warps_of(self, row: Row, cells: Array) -> Array:
-        warps: Array = row.block[cells] * self.warps[row.launch] + row.thread[cells] // WARP
-        return warps
-
     def _paint_writes(self, painter: QPainter, number: int, cells: list[int], color: QColor) -> None:
         """Paint an operation above each cell with a computed value, and a hollow circle above each moved value."""
         has_operation = self.layout.rows[number].has_operation
@@ -571,7 +555,7 @@ class FlowPainter:
         colors = np.full(inside.size, mix_colors(theme.raised, theme.surface, 0.35).rgb(), np.uint32)
         colors[has_value[inside]] = QColor(theme.border).rgb()
         done = has_value[inside] & row.computed[inside]
-        warps = self._warps_of(row, inside)
+        warps = row.warp[inside]
         for warp in np.unique(warps[done]).tolist():
             colors[done & (warps == warp)] = mix_colors(warp_color(theme, warp).name(), theme.surface, 0.75).rgb()
         self._paint_bar_image(painter, number, inside, colors, done, levels)
@@ -607,7 +591,7 @@ class FlowPainter:
     def _paint_highlight_bars(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:
         row, inside = self.layout.rows[number], np.unique(np.asarray(cells, np.int64))
         colors = np.full(inside.size, QColor(self.theme.muted).rgb(), np.uint32)
-        warps = self._warps_of(row, inside)
+        warps = row.warp[inside]
         for warp in np.unique(warps[row.computed[inside]]).tolist():
             colors[row.computed[inside] & (warps == warp)] = warp_color(self.theme, warp).rgb()
         if inside.size:
@@ -678,7 +662,7 @@ class FlowPainter:
     def _paint_highlight_lines(self, painter: QPainter, number: int, chosen: Array) -> None:
         """Paint the chosen edges of a row as lines in the colors of their warps, and frame their sources."""
         row, edges, sizes = self.layout.rows[number], self.layout.edges[number], self.sizes
-        warps = self._warps_of(row, edges.cell)
+        warps = row.warp[edges.cell]
         x0, x1 = (edges.column + 0.5) * sizes.column, (row.column[edges.cell] + 0.5) * sizes.column
         y0 = sizes.head + edges.row * sizes.pitch + sizes.cell
         y1 = sizes.top(number) - self._circle_radius * 0.75
@@ -709,7 +693,7 @@ class FlowPainter:
     def _paint_highlight_cells(self, painter: QPainter, number: int, cells: Array) -> None:
         """Paint unchanged cells in gray, then written cells with their operations in the colors of their warps."""
         row, theme = self.layout.rows[number], self.theme
-        colors = np.where(row.computed[cells], self._warps_of(row, cells), -1)
+        colors = np.where(row.computed[cells], row.warp[cells], -1)
         for warp in np.unique(colors).tolist():
             color = QColor(theme.muted) if warp < 0 else warp_color(theme, warp)
             of_warp = cells[colors == warp].tolist()

@@ -10,7 +10,6 @@ import numpy as np
 from PyQt6 import sip
 from PyQt6.QtCore import QLineF
 
-from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array
 from gui.painting.shapes import lines_between
 from gui.step_view.dataflow.layout import DataflowLayout, Metrics
@@ -44,16 +43,12 @@ class FlowLines:
     ----------
     layout : DataflowLayout
     sizes : Metrics
-    warps : sequence of int
-        Warps per block of each launch.
     operation_distance : float
         Distance from a cell to the operation above it, at which its lines end.
     """
 
-    def __init__(
-        self, layout: DataflowLayout, sizes: Metrics, warps: tuple[int, ...], operation_distance: float
-    ) -> None:
-        self._layout, self._sizes, self._warps, self._operation_distance = layout, sizes, warps, operation_distance
+    def __init__(self, layout: DataflowLayout, sizes: Metrics, operation_distance: float) -> None:
+        self._layout, self._sizes, self._operation_distance = layout, sizes, operation_distance
 
     def groups(
         self, number: int, left: float, right: float, complete_rows: Array
@@ -95,12 +90,11 @@ class FlowLines:
         start = np.concatenate((kept.row, edges.row[from_other_row]))
         column = np.concatenate((kept.column, edges.column[from_other_row]))
         is_kept = np.arange(cell.size) < kept.cell.size
-        warp = row.block[cell] * self._warps[row.launch] + row.thread[cell] // WARP
         look = np.where(is_kept, UNCHANGED, np.where(start >= number - 1, NEAR, FAR))
         return _Lines(
             target=np.full(cell.size, number),
             start=start,
-            warp=np.where(is_kept, 0, warp),
+            warp=np.where(is_kept, 0, row.warp[cell]),
             look=look,
             filled=row.moment[cell] >= 0,
             x0=(column + 0.5) * sizes.column,

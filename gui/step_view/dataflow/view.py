@@ -74,24 +74,9 @@ class FlowView(QWidget):
 
     # --- contents
 
-    def open(
-        self, layout: DataflowLayout | None, warps: Sequence[int], *, several_blocks: bool, failed: bool = False
-    ) -> None:
-        """Set the dataflow and go to its start.
-
-        Parameters
-        ----------
-        layout : DataflowLayout or None
-            The dataflow.
-        warps : sequence of int
-            The number of warps per block of each launch.
-        several_blocks : bool
-            Whether any launch has several blocks.
-        failed : bool
-            Whether an error ended the recording.
-        """
+    def open(self, layout: DataflowLayout | None) -> None:
+        """Set the dataflow and go to its start."""
         self.moment, self.marks, self._finding_pictures = 0, Marks(), ()
-        self.canvas.open(warps, several_blocks=several_blocks, failed=failed)
         self.viewport.open(layout)
         self._share_height()
 

@@ -49,24 +49,15 @@ class FlowPicture:
     Parameters
     ----------
     layout : DataflowLayout
-    warps : sequence of int
-        Warps per block of each launch.
     caption : Caption
     """
 
-    def __init__(
-        self,
-        layout: DataflowLayout,
-        warps: Sequence[int],
-        caption: Caption,
-        *,
-        several_blocks: bool,
-    ) -> None:
+    def __init__(self, layout: DataflowLayout, caption: Caption) -> None:
         self._look = look()
         self._layout, self._caption = layout, caption
         column = _COLUMN_WIDTH if layout.columns <= 64 else max(2.0, 2560 / layout.columns)
         sizes = compute_metrics(self._look, column, label_width(layout, self._look, 260))
-        self._painter = FlowPainter(layout, sizes, self._look, warps, several_blocks)
+        self._painter = FlowPainter(layout, sizes, self._look)
         self._head = self._look.px(40)
         width = sizes.label + layout.width(sizes) + _MARGIN
         self.size = QSize(round(max(width, self._look.px(420))), round(self._head + layout.height(sizes) + _MARGIN))

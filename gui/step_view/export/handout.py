@@ -80,7 +80,7 @@ class Handout:
         label = label_width(layout, self._look, 180)
         column = min(_MAX_COLUMN_WIDTH, (self.width - label - 2 * SIDE) / max(layout.columns, 1))
         sizes = compute_metrics(self._look, column, label)
-        self._flow = FlowPainter(layout, sizes, self._look, models.warps, models.several_blocks)
+        self._flow = FlowPainter(layout, sizes, self._look)
         self.panels = [
             self._make_head(),
             *(self._make_panel(number, phase) for number, phase in enumerate(self.phases, 1)),
@@ -91,10 +91,10 @@ class Handout:
         """Return the phases to show: named ones if there are any, else the segments between barriers."""
         from gpu.stepping.phases import Phase
 
-        named = tuple(phase for phase in self._models.phases.intervals if phase.name)
+        named = tuple(phase for phase in self._models.data.phases.intervals if phase.name)
         return named or tuple(
             Phase(segment.first, segment.last, segment.label or "…", segment.launch)
-            for segment in self._models.segments
+            for segment in self._models.data.segments
         )
 
     # --- parts
@@ -104,7 +104,7 @@ class Handout:
             middle = self.width / 2
             self._draw_text(painter, QRectF(SIDE, 0, middle, 34), self._caption.title, _TITLE)
             self._draw_text(painter, QRectF(middle, 0, middle - SIDE, 34), self._caption.settings, _RIGHT_NOTE)
-            counts = self._models.tally.counts_at(self._models.recording.event_count)
+            counts = self._models.data.tally.counts_at(self._models.recording.event_count)
             self._draw_text(painter, self._line_box(32, 20), f"Total: {_format_counts(counts)}", _NOTE)
 
         return StripPart(60, paint)
@@ -127,7 +127,7 @@ class Handout:
         figure = len(rows) * sizes.pitch - (sizes.pitch - sizes.cell) + self._operations_height + 6
         lines = self._phase_lines(phase, rows)
         below = 20 * (len(lines) + 1)
-        counts = self._models.tally.counts_between(phase.first, phase.last)
+        counts = self._models.data.tally.counts_between(phase.first, phase.last)
         steps = f"steps {phase.first + 1} to {phase.last}"
 
         def paint(painter: QPainter) -> None:

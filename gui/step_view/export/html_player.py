@@ -79,7 +79,7 @@ def _build_data(
     recording, end = models.recording, models.recording.event_count
     files = list(dict.fromkeys(models.files))
     numbers = {file: number for number, file in enumerate(files)}
-    phases = models.phases
+    phases = models.data.phases
     words: dict[str, int] = {}
     states: dict[str, int] = {}
     words_at, lanes_at = [], []
@@ -91,12 +91,12 @@ def _build_data(
             for lanes in now.lanes.state[now.block, :_MAX_WARPS].tolist()
         ]
         lanes_at.append([now.block, now.blocks, warps])
-    tallied = [models.tally.counts_at(moment) for moment in range(end + 1)]
+    tallied = [models.data.tally.counts_at(moment) for moment in range(end + 1)]
     return {
         "title": caption.title,
         "settings": caption.settings,
         "end": end,
-        "several": models.several_blocks,
+        "several": models.recording.has_several_blocks,
         "columns": layout.columns,
         "texts": [{"name": Path(file).name, "text": recording.text(file)} for file in files],
         "files": _encode_runs(np.array([numbers[file] for file in models.files])),
@@ -104,7 +104,7 @@ def _build_data(
         "phases": list(phases.names),
         "phase_at": _encode_runs(phases.event_phases),
         "stretches": [[interval.first, interval.last, interval.name] for interval in phases.intervals],
-        "segments": [[segment.first, segment.last, segment.label] for segment in models.segments],
+        "segments": [[segment.first, segment.last, segment.label] for segment in models.data.segments],
         "words": list(words),
         "words_at": _encode_runs(np.array(words_at)),
         "states": list(states),
@@ -160,7 +160,7 @@ def _encode_row(
         "name": row.storage.name,
         "first": row.first,
         "base": base,
-        "warps": models.warps[row.launch],
+        "warps": models.recording.warps[row.launch],
         "column": _encode_runs(row.column[listed]),
         "text": [texts[cell] for cell in listed.tolist()],
         "computed": _encode_runs(row.computed[listed]),

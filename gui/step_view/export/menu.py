@@ -374,8 +374,7 @@ def _visible_layout(state: ExportState) -> DataflowLayout:
 
 
 def _make_flow_picture(state: ExportState) -> FlowPicture:
-    models = state.models
-    return FlowPicture(_visible_layout(state), models.warps, state.caption, several_blocks=models.several_blocks)
+    return FlowPicture(_visible_layout(state), state.caption)
 
 
 def _make_frame_painter(state: ExportState) -> PaintFrame:
@@ -408,9 +407,9 @@ def _make_frame_painter(state: ExportState) -> PaintFrame:
 
 def _make_flow_view(state: ExportState) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
     """Return a dataflow view of a frame's size, and a function that shows a moment in it."""
-    view, models = FlowView(complete_frames=True), state.models
+    view = FlowView(complete_frames=True)
     view.resize(_VIEW_SIZE)
-    view.open(_visible_layout(state), models.warps, several_blocks=models.several_blocks)
+    view.open(_visible_layout(state))
     return view, lambda moment, now: view.show_moment(moment)
 
 

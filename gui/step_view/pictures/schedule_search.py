@@ -34,9 +34,9 @@ def count_threads(models: RecordingModels) -> int:
 
 def list_other_schedules(schedule: str, models: RecordingModels) -> list[str]:
     """Return the schedules to compare with that of a recording, in the order in which they are tried."""
-    several_warps = any(np.prod(launch.trace.grid) * warps > 1
-                        for launch, warps in zip(models.recording.launches, models.warps, strict=True))  # fmt: skip
-    lanes = sum(launch.trace.lane_events for launch in models.recording.launches)
+    recording = models.recording
+    several_warps = recording.has_several_blocks or max(recording.warps, default=0) > 1
+    lanes = sum(launch.trace.lane_events for launch in recording.launches)
     kinds = {"shuffle": several_warps, "lanes": lanes <= MAX_LANE_EVENTS, "cached": True}
     result = [ROUND_ROBIN] if schedule != ROUND_ROBIN else []
     for seed in range(MAX_SEEDS):

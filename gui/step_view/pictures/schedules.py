@@ -105,8 +105,8 @@ class SchedulesView(StyleListener, QWidget):
         """Show the current recording, and record other schedules until one differs."""
         self._request, self.models = request, (models, None)
         self.difference, self.settled = None, False
-        self.views[0].open(models.layout, models.warps, several_blocks=models.several_blocks)
-        self.views[1].open(None, (1,), several_blocks=False)
+        self.views[0].open(models.layout)
+        self.views[1].open(None)
         self.titles[0].setText(Schedule.parse(request.schedule).title)
         self.titles[1].setText("")
         self._arrange_views()
@@ -150,7 +150,7 @@ class SchedulesView(StyleListener, QWidget):
         self.models = (first, models)
         self.titles[1].setText(Schedule.parse(request.schedule).title)
         self._other_schedule = request.schedule
-        self.views[1].open(models.layout, models.warps, several_blocks=models.several_blocks)
+        self.views[1].open(models.layout)
         self.show_moment(self._moment)
         self._comparison_number += 1
         self._comparison.start(self._comparison_number, first, models)

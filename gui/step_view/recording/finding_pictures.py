@@ -28,17 +28,17 @@ def build_finding_pictures(models: RecordingModels) -> tuple[FindingPicture, ...
 
     A picture takes space from the rows, so a kind has none if a cell shows its first finding.
     """
-    first_of_kind = {found.finding.kind: found for found in reversed(models.findings)}
+    first_of_kind = {found.finding.kind: found for found in reversed(models.data.findings)}
     shown_kinds = {kind for kind, found in first_of_kind.items() if models.has_cell(found)}
     hidden = [
-        found for found in models.findings if found.finding.kind not in shown_kinds and not models.has_cell(found)
+        found for found in models.data.findings if found.finding.kind not in shown_kinds and not models.has_cell(found)
     ]
     return tuple(_build_picture(models, found) for found in hidden[:_MAX_PICTURES])
 
 
 def _build_picture(models: RecordingModels, found: LocatedFinding) -> FindingPicture:
     launch = models.recording.launches[found.launch]
-    races = [race for race in models.races if race.second.moment == found.moment]
+    races = [race for race in models.data.races if race.second.moment == found.moment]
     if found.finding.kind == "race" and races:
         own = (race for race in races if (race.second.block, race.second.thread) == found.thread)
         return _build_race_picture(models, found, launch, next(own, races[0]))
@@ -87,7 +87,7 @@ def _build_race_picture(
 
 def _build_lanes_picture(models: RecordingModels, found: LocatedFinding, launch: LaunchSpan) -> FindingPicture:
     block, thread = found.thread or (0, 0)
-    lanes = models.lanes.lanes_at(found.moment)
+    lanes = models.data.lanes.lanes_at(found.moment)
     states = lanes.state[block]
     first = max(0, min(thread // WARP - 1, len(states) - _MAX_WARPS))
     return FindingPicture(

@@ -10,69 +10,43 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu.base.errors import LockstepError
-from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array, CountedText
 from gui.step_view.dataflow.descriptions import CellFinding, describe_race
 from gui.step_view.dataflow.layout import DataflowLayout
 
 if TYPE_CHECKING:
     from gpu.recording.recording import Recording
+    from gpu.stepping.derived_data import DerivedData
     from gpu.stepping.findings import LocatedFinding
-    from gpu.stepping.launch_tree import Grid
-    from gpu.stepping.moment.lanes import LaneStates
-    from gpu.stepping.phases import Phases
     from gpu.stepping.races import Race
-    from gpu.stepping.segments import Segment
-    from gpu.stepping.tally import Tally
 
 
 @dataclass(frozen=True, eq=False)
 class RecordingModels:
-    """A recording and the data derived from it.
+    """The data derived from a recording, and the layout of its dataflow."""
 
-    Parameters
-    ----------
-    layout : DataflowLayout
-        Layout of the dataflow.
-    lanes : LaneStates
-        States of all lanes.
-    tally : Tally
-        Counts up to each moment.
-    lines : int array
-        Source line of each event of all launches.
-    files : tuple of str
-        Source file of each event.
-    segments : tuple of Segment
-        Segments between barriers.
-    phases : Phases
-        Phases named in the kernels' comments.
-    addresses : int
-        The largest number of addresses in one atomic access; 0 without atomic operations.
-    grids : tuple of Grid
-        Launches of the host, and child launches.
-    races : tuple of Race
-        Races for elements.
-    findings : tuple of LocatedFinding
-        Findings with their threads and elements.
-    """
-
-    recording: Recording
+    data: DerivedData
     layout: DataflowLayout
-    lanes: LaneStates
-    tally: Tally
-    lines: Array
-    files: tuple[str, ...]
-    segments: tuple[Segment, ...]
-    phases: Phases
-    addresses: int
-    grids: tuple[Grid, ...]
-    races: tuple[Race, ...]
-    findings: tuple[LocatedFinding, ...]
+
+    @property
+    def recording(self) -> Recording:
+        """Return the recording."""
+        return self.data.recording
+
+    @cached_property
+    def lines(self) -> Array:
+        """Return the source line of each event of all launches: int64."""
+        return np.array([position.line for position in self.recording.statements[0]], np.int64)
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """Return the source file of each event."""
+        return tuple(position.file for position in self.recording.statements[0])
 
     @property
     def has_child_launches(self) -> bool:
         """Return whether there are child launches."""
-        return any(grid.parent >= 0 for grid in self.grids)
+        return any(grid.parent >= 0 for grid in self.data.grids)
 
     @cached_property
     def has_tile_products(self) -> bool:
@@ -80,11 +54,6 @@ class RecordingModels:
         from gpu.stepping.moment.tiles import has_tiles
 
         return has_tiles(self.recording)
-
-    @property
-    def several_blocks(self) -> bool:
-        """Return whether any launch has more than one block."""
-        return any(np.prod(launch.trace.grid) > 1 for launch in self.recording.launches)
 
     @property
     def spaces(self) -> frozenset[str]:
@@ -102,16 +71,11 @@ class RecordingModels:
         )
         return any(shape is not None and len(shape) > 1 and shape[-2] > 1 and shape[-1] > 1 for shape in shapes)
 
-    @property
-    def warps(self) -> tuple[int, ...]:
-        """Return the warps per block of each launch."""
-        return tuple(launch.trace.launches[0].lanes_per_block // WARP for launch in self.recording.launches)
-
     @cached_property
     def racing_cells(self) -> dict[tuple[int, int], Race]:
         """Return the races by the row and cell of the dataflow at which either access read or left the element."""
         races: dict[tuple[int, int], Race] = {}
-        for race in self.races:
+        for race in self.data.races:
             for racer in (race.first, race.second):
                 moment = racer.moment + 1
                 cell = self.layout.dataflow.cell_at(moment, race.name, race.element, block=race.block)
@@ -126,7 +90,7 @@ class RecordingModels:
             cell: CellFinding(race.second.moment, describe_race(self.recording, race))
             for cell, race in self.racing_cells.items()
         }
-        for found in self.findings:
+        for found in self.data.findings:
             about = [self._find_faulty_cell(found), self._find_written_cell(found)]
             cell = next((each for each in about if each is not None), None)
             if cell is not None:
@@ -165,10 +129,10 @@ class RecordingModels:
 
     def prepare(self, moment: int) -> None:
         """Compute what the window shows first, at a moment: texts, cells with findings, lanes and variables."""
-        _ = self.layout.text_lengths, self.finding_cells
+        _ = self.layout.text_lengths, self.finding_cells, self.lines, self.files
         if self.recording.event_count:
             event = min(max(moment - 1, 0), self.recording.event_count - 1)
-            self.lanes.lanes_at(event)
+            self.data.lanes.lanes_at(event)
             launch, number = self.recording.locate_moment(event)
             launch.trace.registers(number)
 
@@ -178,7 +142,7 @@ class RecordingModels:
         return any(
             found.faulty is not None
             and found.faulty.find_outside(self.recording.launches[found.launch].trace.arrays[found.faulty.array].count)
-            for found in self.findings
+            for found in self.data.findings
         )
 
     def initialized_arrays(self, launch: int) -> frozenset[str]:
@@ -190,7 +154,7 @@ class RecordingModels:
         # An access that ended the launch is in no row.
         failed = {
             each.faulty.name
-            for each in self.findings
+            for each in self.data.findings
             if each.launch == launch and each.faulty is not None and each.faulty.is_input
         }
         return frozenset(names | read | failed)
@@ -243,11 +207,5 @@ def build_models(recording: Recording) -> RecordingModels:
     """Return the models of a recording."""
     from gpu.stepping.derived_data import derive_data
 
-    derived = derive_data(recording)
-    positions, _ = recording.statements
-    lines = np.array([position.line for position in positions], np.int64)
-    files = tuple(position.file for position in positions)
-    return RecordingModels(
-        recording, DataflowLayout(derived.dataflow), derived.lanes, derived.tally, lines, files, derived.segments,
-        derived.phases, derived.max_address_count, derived.grids, derived.races, derived.findings,
-    )  # fmt: skip
+    data = derive_data(recording)
+    return RecordingModels(data, DataflowLayout(data.dataflow))

@@ -84,10 +84,10 @@ class VariantSide(QWidget):
         self._snapshots = make_snapshots(models) if models is not None else None
         self.title.show_text(title)
         if models is None:
-            self.flow.open(None, (1,), several_blocks=False)
+            self.flow.open(None)
             self.grid.show_lanes(None, 0, 1, -1)
         else:
-            self.flow.open(models.layout, models.warps, several_blocks=models.several_blocks)
+            self.flow.open(models.layout)
         for each in (self.line, self.lane_states):
             each.show_text("")
         self.fit_to_height(self._height_in_lines)
@@ -287,11 +287,15 @@ class VariantsView(QWidget):
             return
         ends = (first.recording.event_count, second.recording.event_count)
         alignment = (
-            align_by_phases(first.phases, second.phases, ends) if self.alignment_kinds.chosen == BY_PHASE else None
+            align_by_phases(first.data.phases, second.data.phases, ends)
+            if self.alignment_kinds.chosen == BY_PHASE
+            else None
         )
-        own_starts, other_starts = ([segment.first for segment in models.segments] for models in (first, second))
+        own_starts, other_starts = ([segment.first for segment in models.data.segments] for models in (first, second))
         self.alignment = alignment or align_by_barriers(own_starts, other_starts, ends)
-        self.counts.compare([models.tally.counts_at(end) for models, end in zip((first, second), ends, strict=True)])
+        self.counts.compare(
+            [models.data.tally.counts_at(end) for models, end in zip((first, second), ends, strict=True)]
+        )
         self.show_moment(self._moment)
 
     def show_moment(self, moment: int) -> None:
@@ -302,7 +306,7 @@ class VariantsView(QWidget):
             if side.models is None:
                 continue
             side.show_moment(side_moment)
-            tally, end = side.models.tally, side.models.recording.event_count
+            tally, end = side.models.data.tally, side.models.recording.event_count
             self.counts.show_counts(
                 side_index, side.title.text().partition("  ·  ")[0], tally.counts_at(side_moment), tally.counts_at(end)
             )

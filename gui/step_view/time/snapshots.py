@@ -70,14 +70,14 @@ def _build_snapshot(models: RecordingModels, moment: int, followed: Thread | Non
     from gpu.stepping.moment.traffic import traffic_at
 
     recording, event = models.recording, max(moment - 1, 0)
-    lanes = models.lanes.lanes_at(event)
+    lanes = models.data.lanes.lanes_at(event)
     traffic = traffic_at(recording, event) if moment else None
     _ = traffic and traffic.banks  # computed here, which may be in advance
     block, thread = _select_thread(lanes, followed)
     code, words, variables = _describe_statement(models, moment, block, thread)
     return Snapshot(
         lanes, lanes.state.shape[0], prod(recording.locate_moment(event)[0].trace.block), block, thread,
-        traffic, code, words, variables, models.phases.phase_at(moment),
+        traffic, code, words, variables, models.data.phases.phase_at(moment),
     )  # fmt: skip
 
 

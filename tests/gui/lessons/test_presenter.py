@@ -325,7 +325,7 @@ def test_a_task_is_judged_and_its_failing_input_seen(student, lesson):
     moment, finding = page.step.models.recording.findings[0]
     assert page.step.player.moment == min(moment + 1, page.step.player.end)
     assert finding.kind == "out-of-bounds"
-    (found,) = page.step.models.findings
+    (found,) = page.step.models.data.findings
     assert page.step.followed == found.thread
     assert found.faulty.elements
     assert page.step.panes.kinds.chosen == "Arrays"

@@ -13,10 +13,11 @@ Storage = namedtuple("Storage", "name space dtype")
 def make_row(storage, label, line, first, last, column, value, computed, moment, thread, sources, block=None, launch=0):
     column, moment = np.asarray(column), np.asarray(moment)
     thread = np.asarray(thread)
+    block = np.where(thread < 0, -1, 0) if block is None else np.asarray(block)
     return SimpleNamespace(
         storage=storage, label=label, launch=launch, line=line, first=first, last=last, column=column,
         value=np.asarray(value), computed=np.asarray(computed, bool), moment=moment, thread=thread,
-        block=np.where(thread < 0, -1, 0) if block is None else np.asarray(block), operators="+",
+        block=block, warp=block + thread // 32, operators="+",
         has_operation=np.asarray(computed, bool), sorted_moments=np.sort(moment), preload=lambda: None,
         sources=np.asarray(sources, np.int64).reshape(-1, 3),
     )  # fmt: skip
@@ -54,7 +55,12 @@ class FakeDataflow:
                     thread, sources)
             )  # fmt: skip
         self.rows = tuple(rows)
-        self.recording = SimpleNamespace(name_thread=lambda launch, block, thread: f"thread {thread}")
+        self.recording = SimpleNamespace(
+            name_thread=lambda launch, block, thread: f"thread {thread}",
+            warps=(1,),
+            has_several_blocks=False,
+            failure="",
+        )
         self.moments = 4 * len(rows)
 
     def row_at(self, moment):

@@ -147,7 +147,7 @@ def test_each_kind_of_finding_is_opened_at_its_step_and_thread(step_kernel):
          (0, 1)),
     ):  # fmt: skip
         tab = step_kernel(body)
-        found = tab.models.findings[0]
+        found = tab.models.data.findings[0]
         assert (found.finding.kind, found.thread, tab.followed) == (kind, thread, thread)
         assert tab.player.moment == found.moment + 1
         assert tab.source.code._executing_line == found.finding.positions[-1].line

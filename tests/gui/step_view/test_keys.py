@@ -64,7 +64,7 @@ def test_playback_keys_work_wherever_the_focus_is(qtbot, tab):
         press_key(qtbot, Qt.Key.Key_Left)
         assert tab.player.moment == 2, name
         press_key(qtbot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
-        assert tab.player.moment == tab.models.segments[1].first, name
+        assert tab.player.moment == tab.models.data.segments[1].first, name
         press_key(qtbot, Qt.Key.Key_End)
         assert tab.player.moment == tab.player.end, name
         press_key(qtbot, Qt.Key.Key_Home)
@@ -109,7 +109,7 @@ def test_after_a_number_is_typed_the_focus_returns_to_the_figure(qtbot, tab, lea
     press_key(qtbot, Qt.Key.Key_Right)
     assert tab.player.moment == 1
     press_key(qtbot, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
-    assert tab.player.moment == tab.models.segments[1].first
+    assert tab.player.moment == tab.models.data.segments[1].first
     press_key(qtbot, Qt.Key.Key_Space)
     assert tab.player.playing
 

@@ -56,11 +56,11 @@ def test_a_picture_says_its_phase(tab, tmp_path):
 def test_an_edited_kernel_names_its_own(qtbot, tab):
     document = tab.source.document
     document.setPlainText(document.text.replace("// phase: up-sweep", "// phase: the way up"))
-    qtbot.waitUntil(lambda: tab.models is not None and "the way up" in tab.models.phases.names)
+    qtbot.waitUntil(lambda: tab.models is not None and "the way up" in tab.models.data.phases.names)
     wait_for_recording(qtbot, tab)
     assert "the way up" in [phase.name for phase in tab.panes.timeline.phases]
     document.setPlainText(document.text.replace("// phase: ", "// "))
-    qtbot.waitUntil(lambda: tab.models is not None and "the way up" not in tab.models.phases.names)
+    qtbot.waitUntil(lambda: tab.models is not None and "the way up" not in tab.models.data.phases.names)
     wait_for_recording(qtbot, tab)
     assert tab.panes.timeline.phases == ()
     assert tab.panes.phase.isHidden()

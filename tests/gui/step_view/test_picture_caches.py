@@ -28,7 +28,7 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 def fresh_flow(tab):
     view, models, old_viewport = FlowView(), tab.models, tab.panes.flow.viewport
     _place_like(view, tab, tab.panes.flow)
-    view.open(DataflowLayout(models.layout.dataflow), models.warps, several_blocks=models.several_blocks)
+    view.open(DataflowLayout(models.layout.dataflow))
     if not old_viewport.fitted:
         view.zoom(old_viewport.sizes.column / view.viewport.sizes.column)
     view.show_moment(tab.player.moment)
@@ -59,7 +59,7 @@ def fresh_variables(tab):
 def fresh_launches(tab):
     view = LaunchesView()
     _place_like(view, tab, tab.panes.launches)
-    view.open(tab.models.grids)
+    view.open(tab.models.data.grids)
     view.show_moment(tab.player.moment)
     return view
 
@@ -68,7 +68,7 @@ def fresh_timeline(tab):
     view, models = Timeline(), tab.models
     _place_like(view, tab, tab.panes.timeline)
     kernels = [launch.trace.kernel for launch in models.recording.launches]
-    view.open(models.segments, tab.panes.timeline.findings, kernels, models.phases.intervals)
+    view.open(models.data.segments, tab.panes.timeline.findings, kernels, models.data.phases.intervals)
     view.show_moment(tab.player.moment)
     return view
 
@@ -86,7 +86,8 @@ def fresh_lanes(tab):
 
 def fresh_snapshot(tab):
     """Return the snapshot of the moment, computed from the recording without caches."""
-    models = replace(tab.models, lanes=LaneStates(tab.models.recording))
+    data = replace(tab.models.data, lanes=LaneStates(tab.models.recording))
+    models = replace(tab.models, data=data)
     return make_snapshots(models)(tab.player.moment, tab.followed)
 
 

@@ -78,12 +78,12 @@ def test_keys_move_through_time(qtbot, tab):
     press_key(qtbot, tab, Qt.Key.Key_Left)
     assert tab.player.moment == 1
     press_key(qtbot, tab, Qt.Key.Key_Right, SHIFT)
-    border = tab.models.segments[1].first
+    border = tab.models.data.segments[1].first
     assert tab.player.moment == border
     press_key(qtbot, tab, Qt.Key.Key_End)
     assert tab.player.moment == tab.player.end == tab.models.recording.event_count
     press_key(qtbot, tab, Qt.Key.Key_Left, SHIFT)
-    assert tab.player.moment == tab.models.segments[-1].first
+    assert tab.player.moment == tab.models.data.segments[-1].first
     press_key(qtbot, tab, Qt.Key.Key_Home)
     assert tab.player.moment == 0
 
@@ -117,7 +117,7 @@ def test_buttons_do_what_the_keys_do(qtbot, tab):
     assert not tab.panes.transport.buttons["step"].isEnabled()
     click["first"]()
     click["barrier on"]()
-    assert tab.player.moment == tab.models.segments[0].last
+    assert tab.player.moment == tab.models.data.segments[0].last
     click["barrier back"]()
     assert tab.player.moment == 0
     press_key(qtbot, tab, Qt.Key.Key_Right)
@@ -125,7 +125,7 @@ def test_buttons_do_what_the_keys_do(qtbot, tab):
 
 
 def test_the_time_line_goes_where_it_is_pressed_and_dragged(qtbot, tab):
-    segment = tab.models.segments[3]
+    segment = tab.models.data.segments[3]
     x = round(tab.panes.timeline.x_of((segment.first + segment.last) / 2))
     qtbot.mousePress(tab.panes.timeline, Qt.MouseButton.LeftButton, pos=QPoint(x, 20))
     assert segment.first < tab.player.moment <= segment.last
@@ -500,7 +500,7 @@ def _count_red_pixels(widget: QWidget) -> int:
 
 def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, open_step_tab):
     tab = open_step_tab("histogram", "racy").page.step
-    races = tab.models.races
+    races = tab.models.data.races
     second = min(race.second.moment for race in races)
     for kind, view in (("Flow", tab.panes.flow), ("Arrays", tab.panes.arrays)):
         tab.panes.kinds.choose(kind)
@@ -515,7 +515,7 @@ def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, 
     )
     assert "written" in words
     clean = open_step_tab("scan", "brent-kung").page.step
-    assert not clean.models.races
+    assert not clean.models.data.races
     assert not clean.models.racing_cells
 
 

@@ -88,7 +88,7 @@ def test_constants_of_other_kernels_are_left_out(open_step_tab):
     tab.player.go_to(tab.player.end)
     names = {panel.title.split()[0] for panel in tab.panes.arrays.panels}
     assert names == {"image", "out", "FILTER", "tile"}
-    assert not tab.models.several_blocks, "one channel of a few pixels"
+    assert not tab.models.recording.has_several_blocks, "one channel of a few pixels"
 
 
 @pytest.mark.parametrize(("n", "columns"), [(16, {16}), (64, {16, 32}), (1024, {64, 128})])

@@ -43,8 +43,7 @@ def show(qtbot):
         view = FlowView()
         qtbot.addWidget(view)
         view.resize(*size)
-        failed = bool(models.recording.failure)
-        view.open(models.layout, models.warps, several_blocks=models.several_blocks, failed=failed)
+        view.open(models.layout)
         view.show_findings(models.finding_cells, build_finding_pictures(models))
         return view
 
@@ -70,7 +69,7 @@ def test_a_first_statement_that_fails_has_a_picture(qtbot, show, body, caption, 
                 assert float(element.text) == element.index
     view = show(models)
     assert not find_red_pixels(view).size, "before the event"
-    view.show_moment(models.findings[0].moment + 1)
+    view.show_moment(models.data.findings[0].moment + 1)
     red = find_red_pixels(view)
     assert red.size
     assert red.max(axis=0)[0] < view.height() - 2
@@ -91,7 +90,7 @@ def test_arrays_show_a_finding_about_lanes_below_them(qtbot):
     view.show()
     view.open(models)
     view.show_findings(build_finding_pictures(models))
-    view.show_moment(models.findings[0].moment + 1, 0, None)
+    view.show_moment(models.data.findings[0].moment + 1, 0, None)
     red = find_red_pixels(view)
     assert red.size
     cells, places = view._arrange_grids()
@@ -113,7 +112,7 @@ REVERSED = "__shared__ float s[64];\ns[threadIdx.x] = a[threadIdx.x];\nb[threadI
 def test_the_picture_of_a_finding_fills_a_large_panel(qtbot, show, body, thread):
     models = build_own_models(body)
     view = show(models, (1500, 840))
-    view.show_moment(models.findings[0].moment + 1)
+    view.show_moment(models.data.findings[0].moment + 1)
     red = find_red_pixels(view)
     if models.layout.rows:
         red = red[red[:, 0] > view.height() / 2]
@@ -133,7 +132,7 @@ def test_rows_above_the_picture_of_a_finding_are_whole(show):
     height = view.viewport.height
     assert 0 < height < view.height()
     assert len(view.viewport.rows_in_view(view.viewport.offset)) == len(models.layout.rows) > 1
-    view.show_moment(models.findings[0].moment + 1)
+    view.show_moment(models.data.findings[0].moment + 1)
     assert view.viewport.height == height, "no step moves the rows"
     assert find_red_pixels(view).min(axis=0)[0] >= height
 
@@ -141,7 +140,7 @@ def test_rows_above_the_picture_of_a_finding_are_whole(show):
 def test_a_kind_of_finding_with_cells_has_no_picture_of_its_own(show):
     models = build_own_models("b[threadIdx.x] = a[threadIdx.x] * 2;\nb[0] = ((const float2 *)(a + threadIdx.x))->x;")
     assert models.finding_cells
-    assert len(models.findings) == 2
+    assert len(models.data.findings) == 2
     assert not build_finding_pictures(models)
     assert show(models).viewport.height == 260
 
@@ -151,9 +150,9 @@ def test_the_first_race_has_a_picture_where_only_a_later_one_has_a_cell(show):
         "__shared__ float s[64];\nint t = threadIdx.x;\ns[t] = a[t];\nfloat left = t ? s[t - 1] : 0.0f;\n"
         "s[t] = left + 1.0f;\n__syncthreads();\nb[t] = s[t] * 2.0f;"
     )
-    first = models.findings[0]
+    first = models.data.findings[0]
     assert not models.has_cell(first)
-    assert any(map(models.has_cell, models.findings))
+    assert any(map(models.has_cell, models.data.findings))
     (picture,) = build_finding_pictures(models)
     assert picture.caption == "race in lines 4 and 5: thread 31 and thread 32 at s[31]"
     view = show(models)

@@ -149,7 +149,7 @@ def test_bars_are_as_high_as_values_are_large(qtbot):
     view = FlowView()
     qtbot.addWidget(view)
     view.resize(700, 400)
-    view.open(DataflowLayout(FakeDataflow(np.arange(256))), (8,), several_blocks=False)
+    view.open(DataflowLayout(FakeDataflow(np.arange(256))))
     view.show()
     painter = view.canvas.flow
     painter.text_placement = lambda number: None
@@ -195,6 +195,6 @@ def test_a_large_result_has_all_digits_in_a_wide_column(qtbot, width, text):
     view = FlowView()
     qtbot.addWidget(view)
     view.resize(width, 400)
-    view.open(DataflowLayout(FakeDataflow([2 * 10**9, 1, 0, 0, 0, 0, 0, 0])), (1,), several_blocks=False)
+    view.open(DataflowLayout(FakeDataflow([2 * 10**9, 1, 0, 0, 0, 0, 0, 0])))
     view.show()
     assert visible_texts(view)[1][0][0] == text

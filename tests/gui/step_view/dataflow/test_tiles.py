@@ -34,7 +34,7 @@ def recording():
 @pytest.fixture
 def flow(qtbot, recording):
     layout = DataflowLayout(Dataflow(recording))
-    return FlowPainter(layout, compute_metrics(look(), 20.0, 80.0), look(), (2,), False)
+    return FlowPainter(layout, compute_metrics(look(), 20.0, 80.0), look())
 
 
 def moments(flow):

@@ -25,7 +25,7 @@ def view(qtbot):
     made = FlowView()
     qtbot.addWidget(made)
     made.resize(800, 560)
-    made.open(DataflowLayout(FakeDataflow(VALUES)), (1,), several_blocks=False)
+    made.open(DataflowLayout(FakeDataflow(VALUES)))
     with qtbot.waitExposed(made):
         made.show()
     return made
@@ -66,7 +66,7 @@ def rowless():
 
 @pytest.mark.parametrize("layout", [lambda: None, rowless], ids=["no recording", "no operation on data"])
 def test_where_there_is_nothing_to_see_keys_wheel_and_mouse_do_nothing(qtbot, view, layout):
-    view.open(layout(), (1,), several_blocks=False)
+    view.open(layout())
     for key in (Qt.Key.Key_Plus, Qt.Key.Key_Minus, Qt.Key.Key_F):
         qtbot.keyClick(view, key)
     middle = QPointF(view.rect().center())
@@ -164,7 +164,7 @@ def test_words_say_who_made_a_value_from_what(view):
 
 def test_eight_elements_fill_a_large_panel(qtbot, view):
     view.resize(1200, 800)
-    view.open(DataflowLayout(FakeDataflow(VALUES[:8])), (1,), several_blocks=False)
+    view.open(DataflowLayout(FakeDataflow(VALUES[:8])))
     viewport = view.viewport
     assert viewport.layout.width(viewport.sizes) > 0.9 * (1200 - viewport.sizes.label)
     assert viewport.layout.width(viewport.sizes) <= 1200 - viewport.sizes.label
@@ -215,7 +215,7 @@ def test_a_frame_takes_less_than_a_60th_of_a_second(qtbot, columns):
     qtbot.addWidget(view)
     view.resize(900, 480)
     flow = FakeDataflow(np.arange(columns) % 10)
-    view.open(DataflowLayout(flow), (max(1, columns // 64),), several_blocks=False)
+    view.open(DataflowLayout(flow))
     with qtbot.waitExposed(view):
         view.show()
 
@@ -238,7 +238,7 @@ def test_narrow_columns_still_show_who_worked(qtbot):
     qtbot.addWidget(view)
     view.resize(900, 600)
     flow = FakeDataflow(np.arange(512))
-    view.open(DataflowLayout(flow), (8,), several_blocks=False)
+    view.open(DataflowLayout(flow))
     with qtbot.waitExposed(view):
         view.show()
     view.show_moment(flow.moments)
@@ -255,7 +255,7 @@ def test_what_is_scrolled_is_legible_and_shows_what_an_operation_takes(qtbot):
     made = FlowView()
     qtbot.addWidget(made)
     made.resize(600, 400)
-    made.open(DataflowLayout(FakeDataflow(range(32))), (1,), several_blocks=False)
+    made.open(DataflowLayout(FakeDataflow(range(32))))
     made.show()
     made.zoom(1.9)
     assert made.viewport.layout.width(made.viewport.sizes) > made.width(), "not all columns fit"
@@ -274,7 +274,8 @@ def test_the_message_without_rows_fits_into_a_narrow_view(qtbot):
     view.resize(220, 300)
     empty = FakeDataflow(VALUES)
     empty.rows = ()
-    view.open(DataflowLayout(empty), (1,), several_blocks=False, failed=True)
+    empty.recording.failure = "out of bounds"
+    view.open(DataflowLayout(empty))
     with qtbot.waitExposed(view):
         view.show()
     image = view.grab().toImage()
@@ -379,7 +380,7 @@ def test_fit_all_shows_all_columns_at_any_text_size(qtbot, enlarged):
     sizes = view.viewport.sizes
     assert sizes.label + view.viewport.layout.width(sizes) <= 430
     # The next recording is readable again.
-    view.open(DataflowLayout(FakeDataflow(VALUES)), (1,), several_blocks=False)
+    view.open(DataflowLayout(FakeDataflow(VALUES)))
     sizes = view.viewport.sizes
     assert sizes.label + view.viewport.layout.width(sizes) > 430
 
@@ -389,14 +390,14 @@ def test_a_film_and_an_overview_of_many_columns_fit_at_any_text_size(enlarged, q
     qtbot.addWidget(film)
     for view, values in ((film, VALUES), (enlarged, [123] * 256)):
         view.resize(420, 400)
-        view.open(DataflowLayout(FakeDataflow(values)), (1,), several_blocks=False)
+        view.open(DataflowLayout(FakeDataflow(values)))
         sizes = view.viewport.sizes
         assert sizes.label + view.viewport.layout.width(sizes) <= 420
 
 
 @pytest.mark.parametrize("columns", [16, 64, 256, 1024])
 def test_many_columns_have_indices_where_there_is_room(qtbot, view, columns):
-    view.open(DataflowLayout(FakeDataflow(np.ones(columns, np.int32))), (32,), several_blocks=False)
+    view.open(DataflowLayout(FakeDataflow(np.ones(columns, np.int32))))
     labels = view.canvas.flow.labels
     indices = labels.list_indices(0, view.viewport.layout.width(view.viewport.sizes))
     before = view.grab().toImage()
@@ -429,7 +430,7 @@ NAMES = ("a–d", "e–h", "i–l", "m–p", "q–t", "u–x", "y–z", "other")
 def test_bins_in_narrow_columns_show_the_start_of_their_range(view, monkeypatch, column, texts):
     layout = DataflowLayout(FakeDataflow(VALUES[:8]))
     monkeypatch.setattr(layout, "names", lambda number: NAMES if number == 0 else ())
-    view.open(layout, (1,), several_blocks=False)
+    view.open(layout)
     view.viewport.zoom(column / view.viewport.sizes.column, QPointF(0, 0))
     painted = []
     flow = view.canvas.flow
@@ -448,7 +449,7 @@ def test_bins_in_narrow_columns_show_the_start_of_their_range(view, monkeypatch,
 def test_names_of_bins_fit_between_rows_in_enlarged_text(enlarged, monkeypatch):
     layout = DataflowLayout(FakeDataflow(VALUES[:8]))
     monkeypatch.setattr(layout, "names", lambda number: NAMES if number == 1 else ())
-    enlarged.open(layout, (1,), several_blocks=False)
+    enlarged.open(layout)
     for height in (200, 260, 420):
         enlarged.resize(800, height)
         flow = enlarged.canvas.flow
@@ -460,7 +461,7 @@ def test_names_of_bins_fit_between_rows_in_enlarged_text(enlarged, monkeypatch):
 def test_names_of_bins_stay_at_the_top_when_their_row_scrolls_away(view, monkeypatch):
     layout = DataflowLayout(FakeDataflow(VALUES[:8]))
     monkeypatch.setattr(layout, "names", lambda number: NAMES if number == 1 else ())
-    view.open(layout, (1,), several_blocks=False)
+    view.open(layout)
     view.zoom(1.6)
     flow, painted = view.canvas.flow, []
     (first, _), *_ = flow._place_names(1)

@@ -67,7 +67,7 @@ def test_a_drawing_is_one_strip_with_all_phases(open_step_tab, tmp_path):
     tab = open_step_tab("sort", "block-radix").page.step
     text = write_handout(tab, tmp_path / "sort.svg").read_text()
     assert "<svg" in text
-    names = [phase.name for phase in tab.models.phases.intervals if phase.name]
+    names = [phase.name for phase in tab.models.data.phases.intervals if phase.name]
     assert len(names) > 6
     for name in names:
         assert name in text
@@ -92,7 +92,7 @@ def test_many_phases_go_on_over_pages_and_none_is_cut(open_step_tab, tmp_path):
     tab = open_step_tab("sort", "odd-even").page.step
     _, texts = read_pages(write_handout(tab, tmp_path / "sort.pdf"))
     assert len(texts) > 1
-    names = [phase.name for phase in tab.models.phases.intervals if phase.name]
+    names = [phase.name for phase in tab.models.data.phases.intervals if phase.name]
     assert [
         name for text in texts for name in re.findall(r"^\d+\s+(load|round \d+|write)\b", text, re.MULTILINE)
     ] == names
@@ -101,7 +101,7 @@ def test_many_phases_go_on_over_pages_and_none_is_cut(open_step_tab, tmp_path):
 def test_without_names_there_is_a_picture_of_each_stretch_between_barriers(open_step_tab, tmp_path):
     tab = open_step_tab("histogram", "racy").page.step
     handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
-    assert len(handout.panels) == 1 + len(tab.models.segments)
+    assert len(handout.panels) == 1 + len(tab.models.data.segments)
     assert tab.exports.write_handout(tmp_path / "racy.pdf")
 
 
@@ -124,8 +124,8 @@ def test_what_cannot_be_written_is_said(open_step_tab, tmp_path, name):
 
 def test_what_lies_between_two_moments_adds_up(open_step_tab):
     tab = open_step_tab("scan", "brent-kung").page.step
-    tally, end = tab.models.tally, tab.models.recording.event_count
-    parts = [tally.counts_between(phase.first, phase.last) for phase in tab.models.phases.intervals]
+    tally, end = tab.models.data.tally, tab.models.recording.event_count
+    parts = [tally.counts_between(phase.first, phase.last) for phase in tab.models.data.phases.intervals]
     assert sum(part.operations for part in parts) == tally.counts_at(end).operations
     assert sum(part.steps for part in parts) == tally.counts_at(end).steps
     assert max(part.peak for part in parts) == tally.counts_at(end).peak

@@ -75,7 +75,7 @@ def test_the_script_says_what_the_window_shows(write_player, pattern, variant):
     for moment in [*range(0, end, max(1, end // 25)), end]:
         row = layout.row_at(moment)
         assert read.evaluate(f"read.rowAt({moment})") == row
-        assert read.evaluate(f"read.phaseAt({moment})") == models.phases.phase_at(moment)
+        assert read.evaluate(f"read.phaseAt({moment})") == models.data.phases.phase_at(moment)
         assert read.evaluate(f"read.words({moment})") == tab.snapshots(moment, None).effect
         if row >= 0:
             assert read.evaluate(f"read.bright({moment})") == layout.cells_at(row, moment).tolist()
@@ -86,7 +86,7 @@ def test_the_script_says_what_the_window_shows(write_player, pattern, variant):
                 f"read.data.rows[{number}].column.map((_, cell) => read.shown({number}, cell, {moment}))"
             )
             assert shown == ((each.moment < moment) & (moment > each.first)).tolist()
-        counts, tallied = read.evaluate(f"read.counts({moment})"), models.tally.counts_at(moment)
+        counts, tallied = read.evaluate(f"read.counts({moment})"), models.data.tally.counts_at(moment)
         assert (counts["operations"], counts["steps"]) == (tallied.operations, tallied.steps)
         lanes, now = read.evaluate(f"read.lanes({moment})"), tab.snapshots(moment, None)
         assert lanes["warps"] == ["".join(map(str, each)) for each in now.lanes.state[now.block].tolist()][:8]
@@ -105,7 +105,7 @@ def test_the_script_says_what_the_window_shows(write_player, pattern, variant):
 def test_it_goes_from_phase_to_phase_and_to_a_line(write_player):
     tab, path = write_player()
     read, models = PageScript(path), tab.models
-    starts = list(models.phases.starts)
+    starts = list(models.data.phases.starts)
     assert read.evaluate("read.starts()") == starts
     assert read.evaluate(f"read.next(read.starts(), {starts[1]}, 1)") == starts[2]
     assert read.evaluate(f"read.next(read.starts(), {starts[1]}, -1)") == starts[0]
@@ -135,7 +135,7 @@ def test_it_opens_in_the_window_again(qtbot, write_player, make_window):
     )
     again, before = window.user_file.visible_page.step.models, tab.models
     assert again.recording.event_count == before.recording.event_count
-    assert again.phases.names == before.phases.names
+    assert again.data.phases.names == before.data.phases.names
     for one, other in zip(again.layout.rows, before.layout.rows, strict=True):
         assert (one.label, one.value.tolist()) == (other.label, other.value.tolist())
     assert Recording.load(path).texts == before.recording.texts
@@ -161,7 +161,7 @@ def test_no_text_ends_the_script_that_it_stands_in(qtbot, write_player):
     document = tab.source.document
     evil = "</script><script>document.title = 'owned'</script><!-- "
     document.setPlainText(document.text.replace("// phase: load", f"// phase: load {evil}"))
-    qtbot.waitUntil(lambda: tab.models is not None and any("owned" in name for name in tab.models.phases.names))
+    qtbot.waitUntil(lambda: tab.models is not None and any("owned" in name for name in tab.models.data.phases.names))
     qtbot.waitUntil(lambda: tab.is_up_to_date)
     with qtbot.waitSignal(tab.exports.status_message):
         tab.exports.write_player(path)
@@ -253,7 +253,7 @@ def test_it_plays_in_a_real_engine(write_player, tmp_path):
     end = models.recording.event_count
     assert (said["end"], said["step"], said["last"]) == (end, f"step 1 of {end}", f"step {end} of {end}")
     assert said["phase"] == "write"
-    assert said["back"] == models.phases.starts[-1]
+    assert said["back"] == models.data.phases.starts[-1]
     assert said["title"].startswith("Scan: Brent-Kung")
     assert said["lit"] == len(models.layout.dataflow.find_ancestors(row, cell))
     assert f"[{models.layout.rows[row].column[cell]}]" in said["words"]

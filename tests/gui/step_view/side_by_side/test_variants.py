@@ -60,7 +60,9 @@ def test_they_load_and_write_together_by_phase(qtbot, open_side_by_side):
     tab = open_side_by_side()
     one, two = tab.variants_view.models
     for name in ("load", "write"):
-        mine, theirs = (next(each for each in models.phases.intervals if each.name == name) for models in (one, two))
+        mine, theirs = (
+            next(each for each in models.data.phases.intervals if each.name == name) for models in (one, two)
+        )
         for here, there in ((mine.first, theirs.first), (mine.last, theirs.last)):
             tab.player.go_to(here)
             assert tab.variants_view.sides[1].moment == there
@@ -76,7 +78,7 @@ def test_they_pass_barriers_together_by_barrier(qtbot, open_side_by_side):
     tab = open_side_by_side()
     tab.variants_view.alignment_kinds.choose(BY_BARRIER)
     one, two = tab.variants_view.models
-    borders = list(zip(*([s.first for s in models.segments][1:] for models in (one, two)), strict=False))
+    borders = list(zip(*([s.first for s in models.data.segments][1:] for models in (one, two)), strict=False))
     assert len(borders) >= 4
     for here, there in borders:
         tab.player.go_to(here)
@@ -88,7 +90,7 @@ def test_they_pass_barriers_together_by_barrier(qtbot, open_side_by_side):
 def test_counts_stand_beside_each_other_and_the_lesser_stands_out(qtbot, open_side_by_side):
     tab = open_side_by_side()
     tab.player.go_to_end(last=True)
-    one, two = (models.tally.counts_at(models.recording.event_count) for models in tab.variants_view.models)
+    one, two = (models.data.tally.counts_at(models.recording.event_count) for models in tab.variants_view.models)
     cells = tab.variants_view.counts.cells
     for place, counts in enumerate((one, two)):
         assert cells[place, "operations"]._full_text == f"{counts.operations} / {counts.operations}"
@@ -103,7 +105,7 @@ def test_counts_stand_beside_each_other_and_the_lesser_stands_out(qtbot, open_si
 def test_padding_has_fewer_conflicts_and_banks_show_it(qtbot, open_side_by_side):
     tab = open_side_by_side("scan", "brent-kung", "brent-kung-padded", n=256, block="128")
     conflicts = [
-        models.tally.counts_at(models.recording.event_count).bank_conflicts for models in tab.variants_view.models
+        models.data.tally.counts_at(models.recording.event_count).bank_conflicts for models in tab.variants_view.models
     ]
     assert conflicts[0] > conflicts[1]
     assert tab.variants_view.counts.cells[1, "conflicts"].property("tone") == "best"

@@ -81,13 +81,15 @@ def test_the_step_shows_what_the_note_says(moment, folder):
     now = make_snapshots(models)(moment.step, None)
     for words in re.findall("`(.+?)`", moment.note):
         assert words in now.code or words in now.effect
-    totals = models.tally.counts_at(recording.event_count)
+    totals = models.data.tally.counts_at(recording.event_count)
     pattern = rf"\b(\d+) ({'|'.join(_COUNTS)})(?:e?s)?\b(?! by)"
     for number, noun in re.findall(pattern, moment.note):
         assert int(number) == getattr(totals, _COUNTS[noun]), noun
-    assert bool(re.search(r"reports a race|lines and both threads of a race", moment.note)) == bool(models.findings)
-    if models.findings:
-        assert moment.step == models.findings[0].moment + 1
+    assert bool(re.search(r"reports a race|lines and both threads of a race", moment.note)) == bool(
+        models.data.findings
+    )
+    if models.data.findings:
+        assert moment.step == models.data.findings[0].moment + 1
 
 
 def test_the_notes_contain_counts_and_code_to_check():

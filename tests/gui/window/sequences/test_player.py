@@ -67,8 +67,8 @@ def test_a_recording_opens_at_its_moment(window, path, wait_for_moment):
     step.player.moved.connect(moments.append)
     window.sequences.go_to(3)
     wait_for_moment()
-    assert step.models.findings
-    assert step.followed == step.models.findings[0].thread
+    assert step.models.data.findings
+    assert step.followed == step.models.data.findings[0].thread
     assert moments == [MOMENTS[3].step]
 
 
