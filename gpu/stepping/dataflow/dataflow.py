@@ -214,22 +214,17 @@ class Dataflow:
 
     # Cells by name.
 
-    def cell_at(
-        self, moment: int, name: str, element: int, *, block: int = 0, thread: int | None = None
-    ) -> tuple[int, int] | None:
-        """Return the row and cell that show an array's element, or a variable, at a moment.
+    def cell_at(self, moment: int, name: str, element: int, *, block: int = 0) -> tuple[int, int] | None:
+        """Return the row and cell that show an array's element at a moment.
 
         Parameters
         ----------
         moment : int
         name : str
-            The name of the array or variable.
+            The name of the array.
         element : int
-            0 for a variable.
         block : int
-            The block of the shared array or the thread.
-        thread : int or None
-            The thread of the variable or local array.
+            The block of a shared array.
 
         Returns
         -------
@@ -242,7 +237,7 @@ class Dataflow:
             if row.first >= moment or storage.name != name or not 0 <= element < storage.extent:
                 continue
             start = block * storage.section if storage.space != "global" and storage.space != "constant" else 0
-            cell = start + element + (thread * storage.extent if thread is not None and not storage.is_array else 0)
+            cell = start + element
             at = int(np.searchsorted(row.cells, cell))
             if at < row.cells.size and row.cells[at] == cell and row.moment[at] < moment:
                 return number, at
