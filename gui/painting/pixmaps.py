@@ -6,11 +6,34 @@ import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 
-from PyQt6.QtGui import QPixmap
+from PyQt6.QtCore import QSize, Qt
+from PyQt6.QtGui import QPainter, QPixmap
 
 _MAX_CACHE_BYTES = 128 * 2**20
 MAX_PAINTING_S = 0.002
 """Time limit for deferred painting in one iteration of the event loop; the rest follows in the next one."""
+
+
+def paint_pixmap(size: QSize, ratio: float, paint: Callable[[QPainter], None]) -> QPixmap:
+    """Return a picture on a transparent ground.
+
+    Parameters
+    ----------
+    size : QSize
+        The size in device pixels.
+    ratio : float
+        Device pixel ratio.
+    paint : callable
+        Paints with an antialiasing painter.
+    """
+    picture = QPixmap(size)
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    paint(painter)
+    painter.end()
+    return picture
 
 
 class PixmapStore:

@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from gpu.base.thread_names import name_thread
 from gpu.base.warp import WARP
 from gui.painting.colors import mix_colors, warp_color
-from gui.painting.pixmaps import Pixmaps
+from gui.painting.pixmaps import Pixmaps, paint_pixmap
 from gui.painting.theme import look
 from gui.step_view.cards.traffic import AddressBars, BankRow
 from gui.widgets.basic import Card, ElidedLabel
@@ -111,18 +111,13 @@ class LaneGrid(QWidget):
         assert self.lanes is not None
         states, ratio = self.lanes.state[self.block, warp], self.devicePixelRatioF()
         key = (states.tobytes(), color.rgb(), self.width(), self.height(), self.rows, ratio, look())
-        return self._warp_pictures.find_or_paint(key, lambda: self._paint_warp(states.tolist(), color, ratio))
+        size = QSize(round(self.width() * ratio), round(self.height() / self.rows * ratio))
 
-    def _paint_warp(self, states: list[int], color: QColor, ratio: float) -> QPixmap:
-        picture = QPixmap(round(self.width() * ratio), round(self.height() / self.rows * ratio))
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(picture)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for lane, state in enumerate(states):
-            self._paint_lane(painter, self._box(lane), state, color)
-        painter.end()
-        return picture
+        def paint(painter: QPainter) -> None:
+            for lane, state in enumerate(states.tolist()):
+                self._paint_lane(painter, self._box(lane), state, color)
+
+        return self._warp_pictures.find_or_paint(key, lambda: paint_pixmap(size, ratio, paint))
 
     @staticmethod
     def _paint_lane(painter: QPainter, box: QRectF, state: int, color: QColor) -> None:

@@ -15,8 +15,7 @@ from gui.painting.pixmaps import MAX_PAINTING_S
 from gui.painting.theme import look
 from gui.step_view.dataflow.descriptions import CellFinding
 from gui.step_view.dataflow.flow_painter import FlowPainter
-from gui.step_view.dataflow.highlights import HighlightPictures
-from gui.step_view.dataflow.tiles import Tiles
+from gui.step_view.dataflow.picture_caches import HighlightPictures, Tiles
 from gui.step_view.dataflow.viewport import TILE, Cell, Viewport
 
 _MAX_HIGHLIGHT_SHARE = 4

@@ -22,11 +22,6 @@ class CellFinding:
     text: str
 
 
-def row_title(row: Row) -> str:
-    """Return the label at the left of a row."""
-    return row.label
-
-
 def element_name(row: Row, cell: int) -> str:
     """Return the name of the element that a cell shows, such as s[11], or sum for a thread's variable."""
     name = row.storage.name

@@ -11,7 +11,6 @@ from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from gui.painting.colors import mix_colors
 from gui.painting.lettering import Lettering
 from gui.painting.theme import Look, text_families
-from gui.step_view.dataflow.descriptions import row_title
 from gui.step_view.dataflow.layout import DataflowLayout, Metrics
 
 _MIN_INDEXED_COLUMNS = 64
@@ -116,7 +115,7 @@ class FlowLabels:
         if number not in self._titles:
             room = self.sizes.label - self.look.px(18)
             metric = QFontMetricsF(self._current_label.font)
-            title = metric.elidedText(row_title(self.layout.rows[number]), Qt.TextElideMode.ElideRight, room)
+            title = metric.elidedText(self.layout.rows[number].label, Qt.TextElideMode.ElideRight, room)
             self._titles[number] = title
         return self._titles[number]
 
@@ -158,5 +157,5 @@ def label_width(layout: DataflowLayout, look: Look, maximum: float) -> float:
     """Return the width of the labels, at most `maximum`, plus margins."""
     font = label_font(look)
     font.setBold(True)
-    widest = max((QFontMetricsF(font).horizontalAdvance(row_title(row)) for row in layout.rows), default=0.0)
+    widest = max((QFontMetricsF(font).horizontalAdvance(row.label) for row in layout.rows), default=0.0)
     return min(widest, maximum) + look.px(28)

@@ -15,7 +15,7 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from gpu.declaration.pattern import Array
 from gpu.stepping.segments import Segment
 from gui.painting.colors import mix_colors
-from gui.painting.pixmaps import Pixmaps
+from gui.painting.pixmaps import Pixmaps, paint_pixmap
 from gui.painting.theme import look
 from gui.qt.events import StyleListener
 
@@ -192,17 +192,7 @@ class Timeline(StyleListener, QWidget):
     def _picture(self, name: str, paint: Callable[[QPainter], None]) -> QPixmap:
         """Return a cached picture of the timeline's size, painted if size or look changed."""
         key = (name, self.width(), self.height(), self._ratio, look())
-        return self._pictures.find_or_paint(key, lambda: self._paint_picture(paint))
-
-    def _paint_picture(self, paint: Callable[[QPainter], None]) -> QPixmap:
-        picture = QPixmap(self.size() * self._ratio)
-        picture.setDevicePixelRatio(self._ratio)
-        picture.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(picture)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        paint(painter)
-        painter.end()
-        return picture
+        return self._pictures.find_or_paint(key, lambda: paint_pixmap(self.size() * self._ratio, self._ratio, paint))
 
     def _paint_segments(self, painter: QPainter, *, passed: bool) -> None:
         for number, (left, right) in enumerate(pairwise(self._edges().tolist())):

@@ -12,7 +12,7 @@ from gpu.stepping.dataflow.dataflow import Dataflow
 from gui.painting.theme import look
 from gui.step_view.dataflow.flow_painter import FlowPainter
 from gui.step_view.dataflow.layout import DataflowLayout, compute_metrics
-from gui.step_view.dataflow.tiles import Tiles
+from gui.step_view.dataflow.picture_caches import Tiles
 from tests.gpu.stepping.recordings import record_launch
 
 # Two warps that take turns, so that a row fills from moment to moment, and lines that pass the row between.
