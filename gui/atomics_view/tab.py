@@ -31,7 +31,7 @@ from gui.model.records import OpenImage
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.qt.timers import create_single_shot_timer
-from gui.widgets.basic import Card, ElidedLabel, format_count, format_figure, label, wrap_tip
+from gui.widgets.basic import Card, ElidedLabel, format_count, format_figure, label, row, wrap_tip
 
 _COUNT_COLUMNS = {
     "atomics": "Atomic operations, counted per thread",
@@ -121,9 +121,7 @@ class AtomicsTab(QWidget):
         self.area.setWidgetResizable(True)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.area.setWidget(cards)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.area)
+        self.setLayout(row(self.area))
 
     def _create_count_card(self) -> Card:
         card = Card("Atomics by address, counted", margins=(12, 8, 12, 8))

@@ -14,7 +14,6 @@ from PyQt6.QtWidgets import (
     QGridLayout,
     QScrollArea,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -311,12 +310,7 @@ class CompareTab(StyleListener, QWidget):
         self.size_label = ElidedLabel("caption", "Size of the figures", right=True)
         ladder.head.addWidget(self.size_label, 1)
         self.listed = QWidget()
-        grid = QVBoxLayout(self.listed)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(1)
-        for each in self.rows:
-            grid.addWidget(each)
-        grid.addStretch(1)
+        self.listed.setLayout(column(*self.rows, 0, spacing=1))
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PyQt6.QtCore import pyqtSignal
-from PyQt6.QtWidgets import QStackedWidget, QTabBar, QVBoxLayout
+from PyQt6.QtWidgets import QStackedWidget, QTabBar
 
 from gpu.messages.events import Failure
 from gpu.messages.lessons import SceneRecording, TaskOutline
@@ -14,7 +14,7 @@ from gui.editor.sources import SourceChecker
 from gui.lessons.scene import LessonStepTab
 from gui.lessons.task_editor import TaskEditor
 from gui.model.request_queue import RequestQueue
-from gui.widgets.basic import ElidedLabel, Ground, button, label, row
+from gui.widgets.basic import ElidedLabel, Ground, button, column, label, row
 
 _WRITE, _STEP = "Write", "Step"
 
@@ -51,12 +51,8 @@ class LessonPage(Ground):
         for each in (self.writing, self.step, self.message_label):
             self.stack.addWidget(each)
         self.tabs.currentChanged.connect(self._on_tab_changed)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(8)
         head = row(self.tabs, self.scene_label, self.explore, stretch=1)
-        layout.addLayout(head)
-        layout.addWidget(self.stack, 1)
+        self.setLayout(column(head, self.stack, margins=(8, 8, 8, 8), stretch=1))
         self.show_message("")
 
     @property

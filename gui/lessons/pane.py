@@ -16,7 +16,7 @@ from gui.lessons.task_card import TaskCard
 from gui.model.lessons import Lessons
 from gui.painting.theme import look
 from gui.qt.timers import create_single_shot_timer
-from gui.widgets.basic import ElidedLabel, Ground, button, label, row
+from gui.widgets.basic import ElidedLabel, Ground, button, column, label, row
 from gui.widgets.scroll_column import ScrollColumn
 
 _MAX_WINDOW_SHARE = 0.29
@@ -105,15 +105,10 @@ class LessonPane(Ground):
         for each in (self.intro, self.heading, self.step_text, self.wait_label, self.question, self.task, self.recap):
             content.addWidget(each)
         content.addStretch(1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 10, 10, 10)
-        layout.setSpacing(8)
         head = row(self.title, self.close_button, stretch=0)
-        layout.addLayout(head)
-        layout.addWidget(self.steps_line)
-        layout.addWidget(self.scroll_area, 1)
-        layout.addWidget(self.for_class)
-        layout.addLayout(row(self.back, 0, self.step_count, 0, self.next))
+        foot = row(self.back, 0, self.step_count, 0, self.next)
+        parts = (head, self.steps_line, self.scroll_area, self.for_class, foot)
+        self.setLayout(column(*parts, margins=(14, 10, 10, 10), stretch=2))
         self.close_button.clicked.connect(self.closed)
         self.back.clicked.connect(lessons.open_previous_step)
         self.question.answered.connect(self.next.setFocus)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtGui import QShowEvent
-from PyQt6.QtWidgets import QGridLayout, QProgressBar, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QGridLayout, QProgressBar, QWidget
 
 from gpu.messages.lessons import LessonOutline
 from gui.model.lessons import Lessons
 from gui.model.sequences import list_builtin_sequences
 from gui.painting.theme import look
-from gui.widgets.basic import Card, ElidedLabel, Ground, button, label, restyle, row
+from gui.widgets.basic import Card, ElidedLabel, Ground, button, column, label, restyle, row
 from gui.widgets.scroll_column import ScrollColumn
 from gui.widgets.wrapping import WrappingLayout
 
@@ -74,14 +74,9 @@ class ShelfView(Ground):
         self.errors_label = label("", "error", wrap=True, name="Errors in lessons")
         self.scroll_area = ScrollColumn()
         self._grid: QWidget | None = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(16, 12, 8, 8)
-        layout.setSpacing(10)
         head = row(self.summary, self.open, stretch=0)
-        layout.addLayout(head)
-        layout.addLayout(self._make_lectures())
-        layout.addWidget(self.errors_label)
-        layout.addWidget(self.scroll_area, 1)
+        parts = (head, self._make_lectures(), self.errors_label, self.scroll_area)
+        self.setLayout(column(*parts, spacing=10, margins=(16, 12, 8, 8), stretch=3))
         self._is_outdated = True
         lessons.shelf_changed.connect(self.refresh)
         self.refresh()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from PyQt6.QtCore import pyqtSignal
-from PyQt6.QtWidgets import QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QWidget
 
 from gpu.messages.judgments import Judgment
 from gpu.messages.lessons import TaskOutline
@@ -13,7 +13,7 @@ from gui.editor.source_pane import SourcePane
 from gui.editor.sources import SourceChecker
 from gui.lessons.line_order import LineOrder
 from gui.lessons.texts import LessonTexts
-from gui.widgets.basic import Card, button
+from gui.widgets.basic import Card, button, column
 
 
 class TaskEditor(QWidget):
@@ -44,12 +44,9 @@ class TaskEditor(QWidget):
         self.order_card.head.addWidget(self.shuffle_button)
         self.order_card.body.addWidget(self.line_order)
         self.task: TaskOutline | None = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        layout.addWidget(self.order_card)
-        layout.addWidget(self.source, 1)
-        layout.addWidget(self.assembled_pane, 1)
+        layout = column(self.order_card, self.source, self.assembled_pane, stretch=1)
+        layout.setStretch(2, 1)
+        self.setLayout(layout)
         self.line_order.changed.connect(self._on_lines_changed)
         self.shuffle_button.clicked.connect(self.shuffle_lines)
         self.source.exited.connect(self.setFocus)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
-from PyQt6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QScrollArea, QStackedWidget, QWidget
 
 from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array
@@ -25,7 +25,7 @@ from gui.painting.theme import look
 from gui.qt.events import StyleListener
 from gui.user_kernel.contenders import Contender, list_block_size_contenders, list_kernel_contenders
 from gui.user_kernel.counts_table import CountsTable
-from gui.widgets.basic import Card, ElidedLabel, Segments, button, label, row, wrap_tip
+from gui.widgets.basic import Card, ElidedLabel, Segments, button, column, label, row, wrap_tip
 from gui.widgets.elided_box import WrappedCheck
 
 COUNTS = "Counts"
@@ -102,10 +102,8 @@ class UserCompareTab(StyleListener, QWidget):
         choices.head.addStretch(1)
         choices.head.addWidget(self.comparison)
         container = QWidget()
-        self._list = QVBoxLayout(container)
-        self._list.setContentsMargins(0, 0, 0, 0)
-        self._list.setSpacing(4)
-        self._list.addStretch(1)
+        self._list = column(0, spacing=4)
+        container.setLayout(self._list)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setWidget(container)
@@ -114,14 +112,10 @@ class UserCompareTab(StyleListener, QWidget):
         choices.body.addLayout(row(0, self.count_button))
         choices.setFixedWidth(look().px(_CHOICES_WIDTH))
         self._choices = choices
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
         self.view_stack = QStackedWidget()
         self.view_stack.addWidget(counts)
         self.view_stack.addWidget(self.modeled_views)
-        layout.addWidget(self.view_stack, 1)
-        layout.addWidget(choices)
+        self.setLayout(row(self.view_stack, choices, stretch=0))
 
     @property
     def busy(self) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PyQt6.QtCore import QMimeData, QSize, Qt, QTimer
 from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QResizeEvent
-from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QWidget
+from PyQt6.QtWidgets import QMainWindow, QStackedWidget, QWidget
 
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster.dask_import import INSTALL_ADVICE, is_installed
@@ -30,7 +30,7 @@ from gui.qt.background import finish_background
 from gui.step_view.tab import StepTab
 from gui.user_kernel.user_file import UserFile, is_recording
 from gui.widgets.banner import Banner
-from gui.widgets.basic import Ground, column, format_count
+from gui.widgets.basic import Ground, column, format_count, row
 from gui.widgets.file_dialogs import set_folder_memory
 from gui.window.actions import Actions
 from gui.window.appearance import Appearance
@@ -169,14 +169,8 @@ class MainWindow(QMainWindow):
         middle = Ground()
         # The style sheet sets the margins: a hidden banner leaves no gap.
         middle.setLayout(column(self.draft_recovery.banner, self.banner, self.stack, spacing=0, stretch=2))
-        body = QHBoxLayout()
-        body.setSpacing(0)
-        body.addWidget(self.sidebar)
-        body.addWidget(self.teaching.pane)
-        body.addWidget(middle, 1)
         body_widget = QWidget()  # its layout lends the lesson to a lecture
-        body_widget.setLayout(body)
-        body.setContentsMargins(0, 0, 0, 0)
+        body_widget.setLayout(row(self.sidebar, self.teaching.pane, middle, spacing=0, stretch=2))
         central_widget = QWidget()
         central_widget.setLayout(column(self.header, body_widget, self.status, spacing=0, stretch=1))
         self.setCentralWidget(central_widget)

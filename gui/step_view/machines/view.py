@@ -6,7 +6,7 @@ import re
 
 from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent
-from PyQt6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from gpu.declaration.distributed_program import DistributedProgram
 from gpu.distributed.task_layout import format_short_time
@@ -19,7 +19,7 @@ from gui.step_view.machines.lanes import KINDS, WorkerLanes, kind_colors
 from gui.step_view.machines.moments import MachineMoments
 from gui.step_view.time.player import Player
 from gui.step_view.time.transport import Transport
-from gui.widgets.basic import Card, ElidedLabel, label, row
+from gui.widgets.basic import Card, ElidedLabel, column, label, row
 from gui.widgets.view_keys import ViewKeys
 from gui.widgets.wrapping import WrappingLayout
 
@@ -110,10 +110,7 @@ class MachinesView(StyleListener, QWidget):
             legend.addWidget(entry)
         time.body.addLayout(legend)
         time.body.addWidget(self.lanes)
-        left = QVBoxLayout()
-        left.setSpacing(8)
-        left.addWidget(tasks, 1)
-        left.addWidget(time)
+        left = column(tasks, time, stretch=0)
         self.side_card = Card("Stages", margins=(14, 8, 14, 12))
         for title, name in _STAGES:
             if text := getattr(program, name):

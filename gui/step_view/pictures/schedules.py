@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QBoxLayout, QWidget
 
 from gpu.base.schedules import KINDS, Schedule
 from gpu.declaration.pattern import Integer, Parameter, Params, find_by_role
@@ -30,7 +30,7 @@ from gui.step_view.pictures.schedule_search import (
 from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.steppable import RunRequest, list_smaller_requests
 from gui.step_view.recording.stepper import Stepper
-from gui.widgets.basic import button, label, row
+from gui.widgets.basic import button, column, label, row
 
 if TYPE_CHECKING:
     from gpu.stepping.schedule_comparison import Difference
@@ -78,24 +78,16 @@ class SchedulesView(StyleListener, QWidget):
         self._sides = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._sides.setSpacing(4)
         for title, view in zip(self.titles, self.views, strict=True):
-            side = QVBoxLayout()
-            side.setSpacing(2)
             view.setMinimumSize(120, 90)  # two views side by side must not squeeze the source
             title.setContentsMargins(14, 0, 0, 0)
             title.setMinimumWidth(1)  # a long title must not push the other side out
-            side.addWidget(title)
-            side.addWidget(view, 1)
-            self._sides.addLayout(side, 1)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(4)
+            self._sides.addLayout(column(title, view, spacing=2, stretch=1), 1)
         self.smallest_button = button("", tip="Record the smallest size at which these schedules differ")
         self.smallest_button.setProperty("small", True)
         self.smallest_button.clicked.connect(lambda: self.params_requested.emit(self._smallest_params))
         self.smallest_button.hide()
         head = row(self.verdict, self.smallest_button, margins=(14, 0, 14, 0), stretch=0)
-        page.addLayout(head)
-        page.addLayout(self._sides, 1)
+        self.setLayout(column(head, self._sides, spacing=4, stretch=1))
         self.stepper.loaded.connect(self._receive_recording)
         self.stepper.failed.connect(self._show_failure)
         self._comparison.finished.connect(self._show_difference)

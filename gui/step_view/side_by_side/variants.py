@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QGridLayout, QWidget
 
 from gpu.messages.events import Failure
 from gpu.messages.runs.recordings import StepPattern
@@ -21,7 +21,7 @@ from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.steppable import OtherVariant, RunRequest
 from gui.step_view.recording.stepper import Stepper
 from gui.step_view.time.snapshots import Snapshots, make_snapshots
-from gui.widgets.basic import ElidedLabel, Segments, format_count, label, restyle, row
+from gui.widgets.basic import ElidedLabel, Segments, column, format_count, label, restyle, row
 
 if TYPE_CHECKING:
     from gpu.stepping.alignment import Alignment
@@ -64,19 +64,10 @@ class VariantSide(QWidget):
         self._height_in_lines = 99.0
         self._title = ""
         self._snapshots: Snapshots | None = None
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(3)
         below = QWidget()
-        foot = QVBoxLayout(below)
-        foot.setContentsMargins(14, 0, 14, 0)
-        foot.setSpacing(4)
-        for each in (self.line, self.grid, self.banks, self.lane_states):
-            foot.addWidget(each)
+        below.setLayout(column(self.line, self.grid, self.banks, self.lane_states, spacing=4, margins=(14, 0, 14, 0)))
         self.title.setContentsMargins(14, 0, 14, 0)
-        layout.addWidget(self.title)
-        layout.addWidget(self.flow, 1)
-        layout.addWidget(below)
+        self.setLayout(column(self.title, self.flow, below, spacing=3, stretch=1))
 
     def open(self, title: str, models: RecordingModels | None) -> None:
         """Set the variant's recording; None shows an empty view."""
@@ -128,14 +119,14 @@ class VariantCounts(QWidget):
         grid.setVerticalSpacing(1)
         self.names = (ElidedLabel("caption", "First of the counts"), ElidedLabel("caption", "Second of the counts"))
         self.cells: dict[tuple[int, str], ElidedLabel] = {}
-        for column, (name, (tip, _, _)) in enumerate(_COUNT_COLUMNS.items(), 1):
+        for place, (name, (tip, _, _)) in enumerate(_COUNT_COLUMNS.items(), 1):
             head = label(name, "caption")
             head.setToolTip(tip)
-            grid.addWidget(head, 0, column, Qt.AlignmentFlag.AlignRight)
-            grid.setColumnStretch(column, 1)
+            grid.addWidget(head, 0, place, Qt.AlignmentFlag.AlignRight)
+            grid.setColumnStretch(place, 1)
             for side in (0, 1):
                 cell = self.cells[side, name] = ElidedLabel("code", f"{name} of variant {side + 1}", right=True)
-                grid.addWidget(cell, side + 1, column)
+                grid.addWidget(cell, side + 1, place)
         for line, each in enumerate(self.names, 1):
             grid.addWidget(each, line, 0)
         grid.setColumnStretch(0, 3)
@@ -208,15 +199,9 @@ class VariantsView(QWidget):
             margins=(14, 0, 14, 0),
             stretch=4,
         )
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.setSpacing(4)
-        page.addLayout(head)
-        sides_row = row(*self.sides, spacing=4)
-        for column in (0, 1):
-            sides_row.setStretch(column, 1)
-        page.addLayout(sides_row, 1)
-        page.addWidget(self.counts)
+        sides = row(*self.sides, spacing=4, stretch=0)
+        sides.setStretch(1, 1)
+        self.setLayout(column(head, sides, self.counts, spacing=4, stretch=1))
         self.other_variants.activated.connect(lambda _: self._record())
         self.alignment_kinds.picked.connect(lambda _: self._align())
         self.stepper.loaded.connect(self._receive_recording)

@@ -8,7 +8,7 @@ from typing import Any
 
 from PyQt6.QtCore import QPoint, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QHideEvent, QKeyEvent, QPainter
-from PyQt6.QtWidgets import QComboBox, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QSizePolicy, QStackedWidget, QWidget
 
 from gpu.messages.modeled_time import name_with_article
 from gpu.messages.timelines import LaunchSummary, RunTimelines
@@ -22,7 +22,7 @@ from gui.step_view.warps.card import RESIDENCY_KEYS, StateShares, WarpsCard
 from gui.step_view.warps.rows import WarpRows, WarpSpan
 from gui.step_view.warps.states import STATE_NAMES
 from gui.step_view.warps.strip import IssueStrip
-from gui.widgets.basic import format_count, label, row
+from gui.widgets.basic import column, format_count, label, row
 from gui.widgets.wrapping import WrappingLayout
 
 _TITLE_HEIGHT = 34
@@ -76,29 +76,21 @@ class WarpsView(QWidget):
         self._connect()
 
     def _lay_out(self) -> None:
-        picture = QWidget()
-        column = QVBoxLayout(picture)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
         self.title.setContentsMargins(14, 0, 14, 0)
-        column.addWidget(self.title)
         self.card.settings.addWidget(self.launches)
         self.card.settings.addWidget(self.block_sizes)
-        column.addWidget(self.canvas, 1)
-        column.addWidget(self.strip)
         speed = QWidget()
         speed.setLayout(row(self.transport.speed, self.transport.loop))
         line = WrappingLayout(across=8, down=4, spread=True)
         line.setContentsMargins(14, 0, 14, 0)
         for each in (self.transport.count, self.transport, speed):
             line.addWidget(each)
-        column.addLayout(line)
+        picture = QWidget()
+        picture.setLayout(column(self.title, self.canvas, self.strip, line, spacing=4, stretch=1))
         self._stack = QStackedWidget()
         self._stack.addWidget(self.message)
         self._stack.addWidget(picture)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(0, 0, 0, 0)
-        page.addWidget(self._stack)
+        self.setLayout(column(self._stack))
 
     def _connect(self) -> None:
         self.player.moved.connect(self._show_cycle)
