@@ -1,1 +1,1 @@
-"""The Compare tab: the variants of a pattern, measured over sizes."""
+"""Comparisons: the variants of a pattern, measured over sizes, and the atomic operations of histograms."""

@@ -18,8 +18,8 @@ from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.messages.runs.writer import StepWriter
 from gpu.messages.shared_arrays import SharedArray
-from gui.atomics_view.tab import AtomicsTab
 from gui.bodies_view.view import BodiesView
+from gui.compare_view.atomics_tab import AtomicsTab
 from gui.compare_view.tab import CompareTab
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources

@@ -26,7 +26,7 @@ from gpu.messages.runs.atomics import (
     describe_latency_chain,
 )
 from gpu.messages.runs.pattern_runs import RunPattern, RunResult
-from gui.atomics_view.lost_updates import LostUpdates
+from gui.compare_view.lost_updates import LostUpdates
 from gui.model.records import OpenImage
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look

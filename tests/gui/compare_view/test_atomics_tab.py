@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpu.messages.runs.atomics import StudyAtomics
-from gui.atomics_view.lost_updates import KINDS
+from gui.compare_view.lost_updates import KINDS
 from gui.widgets.basic import Badge
 from tests.gui import conftest
 from tests.gui.conftest import wait_until_idle
@@ -97,7 +97,7 @@ def test_other_settings_are_studied_when_the_tab_is_seen(qtbot, window, tab):
 
 
 def test_an_image_is_cut_to_what_is_counted(qtbot, window, tab, color, monkeypatch):
-    monkeypatch.setattr("gui.atomics_view.tab.MAX_ELEMENTS", 500)
+    monkeypatch.setattr("gui.compare_view.atomics_tab.MAX_ELEMENTS", 500)
     window.page.tabs.setCurrentIndex(0)
     window.files.open_file(color)
     wait_until_idle(qtbot, window)

@@ -1,1 +1,0 @@
-"""The Atomics tab: counted contention, textbook latencies, measured times, lost updates."""
