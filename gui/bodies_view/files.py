@@ -84,12 +84,7 @@ class BodyFiles(QObject):
         pattern = self._simulation.pattern
         default = f"{pattern.name}-{pattern.value(self._simulation.params, Role.SOURCE)}"
         stem = self.source_path.stem if self.source_path is not None else default
-        answer = choose_new_file(self._window, title, f"{stem}{suffix}", kinds, "bodies")
-        if answer is None:
-            return None
-        path, chosen = answer
-        suffix = chosen.split("*")[1].split(")")[0] if "*" in chosen else suffix
-        return path if path.suffix else path.with_name(path.name + suffix)
+        return choose_new_file(self._window, title, f"{stem}{suffix}", kinds, "bodies")
 
     def save_picture_as(self) -> None:
         """Ask for a file name, and save the current picture."""

@@ -11,10 +11,10 @@ from gpu.files.file_access import read_bytes
 from gpu.files.sources import MAX_BYTES
 from gpu.messages.programs import SCRIPT_SUFFIX
 from gui.editor.document import KernelDocument
-from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
+from gui.widgets.file_dialogs import ALL_FILES, choose_existing_file, choose_new_file
 
-KERNEL_FILE_FILTER = "CUDA C++ (*.cu *.cuh);;All files (*)"
-SCRIPT_FILE_FILTER = f"Python (*{SCRIPT_SUFFIX});;All files (*)"
+KERNEL_FILE_FILTER = f"CUDA C++ (*.cu *.cuh);;{ALL_FILES}"
+SCRIPT_FILE_FILTER = f"Python (*{SCRIPT_SUFFIX});;{ALL_FILES}"
 
 
 def choose_save_target(parent: QWidget, document: KernelDocument) -> Path | None:
@@ -23,13 +23,8 @@ def choose_save_target(parent: QWidget, document: KernelDocument) -> Path | None
     name = path.name if document.is_own else f"my_{path.name}"
     folder = path.parent if document.is_own else None
     files = SCRIPT_FILE_FILTER if document.is_script else KERNEL_FILE_FILTER
-    chosen = choose_new_file(
-        parent, f"Save {'script' if document.is_script else 'kernel'} as", name, files, "kernels", folder
-    )
-    if chosen is None:
-        return None
-    target, _ = chosen
-    return target if target.suffix else target.with_name(target.name + (SCRIPT_SUFFIX if document.is_script else ".cu"))
+    title = f"Save {'script' if document.is_script else 'kernel'} as"
+    return choose_new_file(parent, title, name, files, "kernels", folder)
 
 
 def choose_kernel_file(parent: QWidget) -> Path | None:

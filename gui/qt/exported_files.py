@@ -26,6 +26,33 @@ def write_image(path: Path, image: QImage | QPixmap) -> None:
     write_file(path, buffer.data().data())
 
 
+def write_painting(path: Path, size: QSize, paint: Callable[[QPainter], None], ratio: float) -> None:
+    """Write what `paint` paints: as SVG by the name's suffix, else as an image; raise InputError if that fails.
+
+    Parameters
+    ----------
+    path : Path
+    size : QSize
+    paint : callable
+    ratio : float
+        The image's pixels per unit of `size`.
+    """
+    if path.suffix.lower() == ".svg":
+        write_svg(path, size, paint)
+    else:
+        write_image(path, paint_image(size, paint, ratio))
+
+
+def paint_image(size: QSize, paint: Callable[[QPainter], None], ratio: float) -> QImage:
+    """Return what `paint` paints as an image with `ratio` pixels per unit of `size`."""
+    image = QImage(size * ratio, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    painter = QPainter(image)
+    paint(painter)
+    painter.end()
+    return image
+
+
 def write_svg(path: Path, size: QSize, paint: Callable[[QPainter], None]) -> None:
     """Write what `paint` paints as an SVG file; raise InputError if that fails."""
     write_file(path, paint_svg(size, paint))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +19,10 @@ class FolderMemory(Protocol):
         """Store the folder of a file of a kind."""
 
 
+ALL_FILES = "All files (*)"
+"""The filter of a file dialog that selects nothing."""
+_PATTERN = re.compile(r"\*(\.\w+|)")
+"""The first pattern of a filter, with its suffix; "" for a folder."""
 _memory: FolderMemory | None = None
 
 
@@ -50,8 +55,10 @@ def choose_existing_file(
 
 def choose_new_file(
     parent: QWidget, title: str, name: str, filters: str, kind: str, default_folder: Path | None = None
-) -> tuple[Path, str] | None:
-    """Show a dialog for a new file; return its path and the selected filter, or None if canceled.
+) -> Path | None:
+    """Show a dialog for a new file; return its path, or None if canceled.
+
+    A name without a suffix gets that of the selected filter; with `ALL_FILES`, that of the suggested name.
 
     Parameters
     ----------
@@ -68,7 +75,10 @@ def choose_new_file(
         parent, title, str(_find_start_folder(kind, default_folder) / name), filters
     )
     path = _store_folder(kind, chosen_name)
-    return None if path is None else (path, selected_filter)
+    if path is None or path.suffix:
+        return path
+    pattern = _PATTERN.search("" if selected_filter == ALL_FILES else selected_filter)
+    return path.with_name(path.name + (Path(name).suffix if pattern is None else pattern[1]))
 
 
 def _find_start_folder(kind: str, default_folder: Path | None) -> Path:

@@ -164,8 +164,7 @@ class Files:
         kinds = _IMAGE_RESULT_FILTER if image else _COUNT_RESULT_FILTER
         target = choose_new_file(self._window, "Save result", suggested, kinds, "results", self._find_image_folder())
         if target is not None:
-            path, _ = target
-            bench.save(path if path.suffix else path.with_name(path.name + suffix))
+            bench.save(target)
 
     def export_as(self) -> None:
         """Ask for a file name and save a picture of the results without the controls."""
@@ -189,8 +188,7 @@ class Files:
             self._window, title, f"{stem}.png", "PNG image (*.png)", "pictures", self._find_image_folder()
         )
         if target is not None:
-            path, _ = target
-            self.write_picture(pixmap, path if path.suffix else path.with_name(path.name + ".png"))
+            self.write_picture(pixmap, target)
 
     def write_picture(self, pixmap: QPixmap, path: Path) -> bool:
         """Write a picture, and report success or the reason for failure."""

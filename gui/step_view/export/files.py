@@ -17,13 +17,15 @@ from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array
 from gui.model.films import FilmAbandonedError, write_film
 from gui.painting.theme import code_font, look
-from gui.qt.exported_files import write_image, write_svg
+from gui.qt.exported_files import paint_image, write_painting
 from gui.step_view.dataflow.flow_painter import FlowPainter
 from gui.step_view.dataflow.labels import label_font, label_width
 from gui.step_view.dataflow.layout import DataflowLayout, compute_metrics
 
 _COLUMN_WIDTH = 40.0
 _MARGIN = 16
+_MAX_IMAGE_WIDTH = 16_000
+"""Maximum width and height in pixels of an image of a whole dataflow."""
 FRAME_SIZE = QSize(1280, 720)
 MAX_FRAMES = 600
 _MAX_QUEUED_FRAMES = 6
@@ -101,22 +103,18 @@ class FlowPicture:
             flow.paint_highlight(painter, current, layout.cells_at(current, moment).tolist())
         painter.restore()
 
-    def image(self, moment: int, highlighted: dict[int, list[int]] | None = None, ratio: float = 2.0) -> QImage:
-        """Return the picture as an image with `ratio` pixels per unit of its size, or fewer if it is very large."""
-        ratio = min(ratio, 16000 / max(self.size.width(), self.size.height()))
-        image = QImage(self.size * ratio, QImage.Format.Format_RGB32)
-        image.setDevicePixelRatio(ratio)
-        painter = QPainter(image)
-        self.paint(painter, moment, highlighted)
-        painter.end()
-        return image
+    @property
+    def _ratio(self) -> float:
+        """The pixels of an image per unit of the size: two, or fewer if the picture is very large."""
+        return min(2.0, _MAX_IMAGE_WIDTH / max(self.size.width(), self.size.height()))
+
+    def image(self, moment: int, highlighted: dict[int, list[int]] | None = None) -> QImage:
+        """Return the picture as an image."""
+        return paint_image(self.size, lambda painter: self.paint(painter, moment, highlighted), self._ratio)
 
     def write(self, path: Path, moment: int, highlighted: dict[int, list[int]] | None = None) -> None:
         """Write a .png or .svg file; raise InputError if that fails."""
-        if path.suffix.lower() != ".svg":
-            write_image(path, self.image(moment, highlighted))
-        else:
-            write_svg(path, self.size, lambda painter: self.paint(painter, moment, highlighted))
+        write_painting(path, self.size, lambda painter: self.paint(painter, moment, highlighted), self._ratio)
 
 
 PaintFrame = Callable[[QPainter, int], None]

@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PyQt6.QtCore import QObject, QPoint, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QImage, QPainter
+from PyQt6.QtGui import QColor, QPainter
 from PyQt6.QtWidgets import QApplication, QMenu, QWidget
 
 from gpu.base.errors import InputError
@@ -17,7 +18,7 @@ from gpu.declaration.pattern import CountedText
 from gpu.files.file_access import open_for_reading, replace_file, write_file
 from gui.painting.theme import look
 from gui.qt.background import run_in_background
-from gui.qt.exported_files import write_image, write_svg
+from gui.qt.exported_files import paint_image, write_painting
 from gui.step_view.arrays.view import MemoryView
 from gui.step_view.dataflow.layout import DataflowLayout
 from gui.step_view.dataflow.view import FlowView
@@ -46,6 +47,7 @@ _PLAYERS = "HTML page (*.html)"
 _RECORDINGS = "Recording (*.lockstep)"
 _FOLDER_ADVICE = "Choose a writable folder"
 _FOOTER_HEIGHT = 84
+_IMAGE_RATIO = 2.0
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 _HEAD_HEIGHT = 48
@@ -130,18 +132,22 @@ class Exports(QObject):
         self.slide_writer: SlideWriter | None = None
         self._write_finished.connect(self._report_written)
         self.menu = QMenu(tab)
-        for text, do in (
-            (_PICTURE, self.export_picture),
-            ("Animation…", self.export_film),
-            ("Handout…", self.export_handout),
-            ("Slides, one per phase…", self.export_slides),
-            ("Player for browsers…", self.export_player),
-            ("Recording…", self.export_recording),
-            (_COPY, self.copy_picture),
-        ):
-            action = self.menu.addAction(text)
-            assert action is not None
-            action.triggered.connect(lambda _=False, do=do: do())
+        writers: tuple[tuple[str, str, str, Callable[[Path], object]], ...] = (
+            ("Animation…", "Save animation", _FILMS, self.write_film),
+            ("Handout…", "Save handout", _HANDOUTS, self.write_handout),
+            ("Slides, one per phase…", "Save slides", _SLIDES, self.write_slides),
+            ("Player for browsers…", "Save player", _PLAYERS, self.write_player),
+            ("Recording…", "Save recording", _RECORDINGS, self.write_recording),
+        )
+        self._add_action(_PICTURE, self.export_picture)
+        for text, *words in writers:
+            self._add_action(text, partial(self._export, *words))
+        self._add_action(_COPY, self.copy_picture)
+
+    def _add_action(self, text: str, do: Callable[[], object]) -> None:
+        action = self.menu.addAction(text)
+        assert action is not None
+        action.triggered.connect(lambda: do())
 
     def open(self, anchor: QWidget) -> None:
         """Show the menu below a widget, right-aligned with it."""
@@ -157,25 +163,20 @@ class Exports(QObject):
             self.failed.emit("There is no picture to save yet.", "")
         return state
 
-    def _choose_path(self, title: str, kinds: str) -> Path | None:
+    def _export(self, title: str, kinds: str, write: Callable[[Path], object]) -> None:
+        """Ask for a file, and write it."""
         picture = self._static_picture() or self._require_state()
-        if picture is None:
-            return None
-        suffix = kinds.split("*")[1].split(")")[0]
-        choice = choose_new_file(self._tab, title, f"{picture.stem}{suffix}", kinds, "pictures")
-        if choice is None:
-            return None
-        path, filter_name = choice
-        suffix = filter_name.split("*")[1].split(")")[0] if "*" in filter_name else suffix
-        return path if path.suffix else path.with_name(path.name + suffix)
+        if picture is not None:
+            suffix = kinds.split("*")[1].split(")")[0]
+            path = choose_new_file(self._tab, title, f"{picture.stem}{suffix}", kinds, "pictures")
+            if path is not None:
+                write(path)
 
     # --- pictures
 
     def export_picture(self) -> None:
         """Ask for a file, and save the tab's picture."""
-        path = self._choose_path("Save picture", _PICTURES)
-        if path is not None:
-            self.write_picture(path)
+        self._export("Save picture", _PICTURES, self.write_picture)
 
     def write_picture(self, path: Path) -> bool:
         """Write the current picture, and report success or failure; return whether it was written."""
@@ -185,7 +186,7 @@ class Exports(QObject):
 
         def write() -> None:
             if isinstance(picture, StaticPicture):
-                _write_painting(picture.size, picture.paint, path)
+                write_painting(path, picture.size, picture.paint, _IMAGE_RATIO)
             elif isinstance(picture.picture, FlowView):
                 _make_flow_picture(picture).write(path, picture.moment, picture.picture.marks.highlighted)
             else:
@@ -209,7 +210,7 @@ class Exports(QObject):
         if shown is None or clipboard is None:
             return
         if isinstance(shown, StaticPicture):
-            clipboard.setImage(_paint_image(shown.size, shown.paint))
+            clipboard.setImage(paint_image(shown.size, shown.paint, _IMAGE_RATIO))
         elif isinstance(shown.picture, FlowView):
             clipboard.setImage(_make_flow_picture(shown).image(shown.moment, shown.picture.marks.highlighted))
         else:
@@ -217,12 +218,6 @@ class Exports(QObject):
         self.status_message.emit("Copied the picture")
 
     # --- a handout
-
-    def export_handout(self) -> None:
-        """Ask for a file, and save a handout of all phases."""
-        path = self._choose_path("Save handout", _HANDOUTS)
-        if path is not None:
-            self.write_handout(path)
 
     def write_handout(self, path: Path) -> bool:
         """Write a handout of all phases, and report success or failure; return whether it was written."""
@@ -237,12 +232,6 @@ class Exports(QObject):
         return self._write(path, lambda: handout.write(path), advice)
 
     # --- slides
-
-    def export_slides(self) -> None:
-        """Ask for an archive or a folder, and save an image of each phase as SVG and PNG."""
-        path = self._choose_path("Save slides", _SLIDES)
-        if path is not None:
-            self.write_slides(path)
 
     def write_slides(self, path: Path) -> None:
         """Start writing an image of each phase as SVG and PNG: into a .zip archive, else into a new folder."""
@@ -261,20 +250,14 @@ class Exports(QObject):
             return
         self.slide_writer = SlideWriter(path, make_slides(handout, state.caption), self)
         self.slide_writer.progressed.connect(lambda share: self.progressed.emit(f"saving {share:.0%}"))
-        self.slide_writer.finished.connect(lambda problem: self._report_slides(path.name, problem))
+        self.slide_writer.finished.connect(lambda problem: self._end_slides(path.name, problem))
         self.slide_writer.start()
 
-    def _report_slides(self, name: str, problem: str) -> None:
+    def _end_slides(self, name: str, problem: str) -> None:
         self.slide_writer = None
         self._report_written(name, problem)
 
     # --- a player
-
-    def export_player(self) -> None:
-        """Ask for a file, and save a page that plays the recording in a browser."""
-        path = self._choose_path("Save player", _PLAYERS)
-        if path is not None:
-            self.write_player(path)
 
     def write_player(self, path: Path) -> None:
         """Start writing a page that plays the recording; it is assembled in the background."""
@@ -296,20 +279,14 @@ class Exports(QObject):
 
         run_in_background(write)
 
-    def _report_written(self, name: str, problem: str) -> None:
+    def _report_written(self, name: str, problem: str, advice: str = f"{_FOLDER_ADVICE}.") -> None:
         self.progressed.emit("")
         if problem:
-            self.failed.emit(problem, f"{_FOLDER_ADVICE}.")
+            self.failed.emit(problem, advice)
         else:
             self.status_message.emit(f"Saved {name}")
 
     # --- the recording
-
-    def export_recording(self) -> None:
-        """Ask for a file, and save the recording."""
-        path = self._choose_path("Save recording", _RECORDINGS)
-        if path is not None:
-            self.write_recording(path)
 
     def write_recording(self, path: Path) -> bool:
         """Copy the recording's file, and report success or failure; return whether it was copied."""
@@ -325,12 +302,6 @@ class Exports(QObject):
 
     # --- animations
 
-    def export_film(self) -> None:
-        """Ask for a file, and save an animation of the whole recording."""
-        path = self._choose_path("Save animation", _FILMS)
-        if path is not None:
-            self.write_film(path)
-
     def write_film(self, path: Path) -> None:
         """Start writing an animation from the first step to the last, at the selected speed."""
         if self.film is not None:
@@ -345,16 +316,12 @@ class Exports(QObject):
         moments, rate = plan_frames(state.end, state.steps_per_second)
         self.film = Film(path, moments, _make_frame_painter(state), rate, self)
         self.film.progressed.connect(lambda share: self.progressed.emit(f"saving {share:.0%}"))
-        self.film.finished.connect(lambda problem: self._report_film(path, problem))
+        self.film.finished.connect(lambda problem: self._end_film(path.name, problem))
         self.film.start()
 
-    def _report_film(self, path: Path, problem: str) -> None:
+    def _end_film(self, name: str, problem: str) -> None:
         self.film = None
-        self.progressed.emit("")
-        if problem:
-            self.failed.emit(problem, "")
-        else:
-            self.status_message.emit(f"Saved {path.name}")
+        self._report_written(name, problem, advice="")
 
     def cancel(self) -> None:
         """Cancel an animation or slides that are being written."""
@@ -429,20 +396,4 @@ def _write_widget(widget: QWidget, path: Path) -> None:
         painter.fillRect(QRectF(0, 0, size.width(), size.height()), QColor(look().theme.surface))
         widget.render(painter, flags=QWidget.RenderFlag.DrawChildren)
 
-    _write_painting(size, paint, path)
-
-
-def _write_painting(size: QSize, paint: Callable[[QPainter], None], path: Path) -> None:
-    if path.suffix.lower() == ".svg":
-        write_svg(path, size, paint)
-    else:
-        write_image(path, _paint_image(size, paint))
-
-
-def _paint_image(size: QSize, paint: Callable[[QPainter], None]) -> QImage:
-    image = QImage(size * 2, QImage.Format.Format_RGB32)
-    image.setDevicePixelRatio(2)
-    painter = QPainter(image)
-    paint(painter)
-    painter.end()
-    return image
+    write_painting(path, size, paint, _IMAGE_RATIO)

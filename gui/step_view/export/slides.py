@@ -15,7 +15,7 @@ from gpu.base.errors import InputError
 from gpu.files.file_access import check_target, replace_file, replace_path
 from gui.painting.theme import FONT_SIZES, LIGHT, Look
 from gui.qt.background import run_in_background
-from gui.qt.exported_files import paint_svg
+from gui.qt.exported_files import paint_image, paint_svg
 from gui.step_view.dataflow.labels import label_font
 from gui.step_view.export.files import FRAME_SIZE, Caption
 from gui.step_view.export.handout import SIDE, Handout, Paint
@@ -137,11 +137,7 @@ class SlideWriter(QObject):
             return
         slide = self._slides[number]
         self._files.append((f"{slide.name}.svg", paint_svg(FRAME_SIZE, slide.paint)))
-        image = QImage(FRAME_SIZE * _RATIO, QImage.Format.Format_RGB32)
-        image.setDevicePixelRatio(_RATIO)
-        painter = QPainter(image)
-        slide.paint(painter)
-        painter.end()
+        image = paint_image(FRAME_SIZE, slide.paint, _RATIO)
         run_in_background(lambda: self._encode(image))
 
     def _encode(self, image: QImage) -> None:

@@ -25,7 +25,7 @@ from gui.model.sequences import (
 from gui.model.workbench import Workbench
 from gui.qt.timers import create_single_shot_timer
 from gui.step_view.time.prefetcher import Prefetcher
-from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
+from gui.widgets.file_dialogs import ALL_FILES, choose_existing_file, choose_new_file
 from gui.window.messages import Messages
 from gui.window.pages.pattern_page import PatternPage
 from gui.window.sequences.moments import MomentDisplay, capture_moment
@@ -33,7 +33,7 @@ from gui.window.sequences.moments import MomentDisplay, capture_moment
 SAVE_DELAY_MS = 400
 """How long a note must be unchanged before it is saved."""
 _TOPIC = "sequence"
-_FILTER = f"Sequences (*{SUFFIX});;All files (*)"
+_FILTER = f"Sequences (*{SUFFIX});;{ALL_FILES}"
 
 
 class SequencePlayer(QObject):
@@ -208,10 +208,9 @@ class SequencePlayer(QObject):
         """Ask for a file and write the sequence to it, which is then the open one; return whether that succeeded."""
         self.finish_editing()
         name = self.path.name if self.path is not None else f"lecture{SUFFIX}"
-        choice = choose_new_file(self._window, "Save sequence", name, _FILTER, "sequences")
-        if choice is None:
+        path = choose_new_file(self._window, "Save sequence", name, _FILTER, "sequences")
+        if path is None:
             return False
-        path = choice[0] if choice[0].suffix else choice[0].with_name(choice[0].name + SUFFIX)
         sequence = replace(self.sequence, title=self.sequence.title or path.stem)
         try:
             data = write_sequence(path, sequence)

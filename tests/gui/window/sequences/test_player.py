@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QFileDialog
 
 from gpu.files.images import SAMPLES
 from gui.model.sequences import Moment, MomentSequence, read_sequence, write_sequence
@@ -218,7 +219,7 @@ def test_a_file_that_cannot_be_read_leaves_the_open_sequence(window, path, tmp_p
 def new_path(tmp_path, monkeypatch):
     """Answer the dialog for a new file."""
     path = tmp_path / "new.sequence"
-    monkeypatch.setattr("gui.window.sequences.player.choose_new_file", lambda *words: (path, ""))
+    monkeypatch.setattr("gui.window.sequences.player.choose_new_file", lambda *words: path)
     return path
 
 
@@ -332,14 +333,14 @@ def test_an_unwritable_copy_is_reported(window, path, tmp_path, wait_for_moment,
     window.sequences.open(path)
     wait_for_moment()
     gone = tmp_path / "gone" / "copy.sequence"
-    monkeypatch.setattr("gui.window.sequences.player.choose_new_file", lambda *words: (gone, ""))
+    monkeypatch.setattr("gui.window.sequences.player.choose_new_file", lambda *words: gone)
     assert not window.sequences.save_copy()
     assert window.banner.message.text().startswith(f"Cannot write {gone}: there is no folder")
     assert window.sequences.path == path
 
 
 def test_a_copy_gets_the_suffix_and_is_the_open_file(window, path, tmp_path, wait_for_moment, monkeypatch):
-    monkeypatch.setattr("gui.window.sequences.player.choose_new_file", lambda *words: (tmp_path / "copy", ""))
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *words: (str(tmp_path / "copy"), ""))
     window.sequences.open(path)
     wait_for_moment()
     assert window.sequences.save_copy()
@@ -372,7 +373,7 @@ def test_a_moment_names_an_image_that_its_file_can_reach(qtbot, window, tmp_path
         shutil.copy(gray, image)
     (tmp_path / "course").mkdir(exist_ok=True)
     path = tmp_path / "course" / "a.sequence"
-    monkeypatch.setattr("gui.window.sequences.player.choose_new_file", lambda *words: (path, ""))
+    monkeypatch.setattr("gui.window.sequences.player.choose_new_file", lambda *words: path)
     window.files.open_file(image)
     qtbot.waitUntil(lambda: window.bench.image.path == image)
     window.sequences.add_moment()

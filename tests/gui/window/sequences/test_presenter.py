@@ -143,7 +143,7 @@ def test_lockstep_own_sequences_are_changed_in_a_copy(qtbot, window, presenter, 
     assert presenter.note.isReadOnly()
     assert not presenter.delete_button.isEnabled()
     copy = tmp_path / "copy.sequence"
-    monkeypatch.setattr("gui.window.sequences.player.choose_new_file", lambda *words: (copy, ""))
+    monkeypatch.setattr("gui.window.sequences.player.choose_new_file", lambda *words: copy)
     click(qtbot, presenter.copy_button)
     assert not presenter.note.isReadOnly()
     click(qtbot, presenter.delete_button)
