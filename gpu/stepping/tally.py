@@ -213,9 +213,9 @@ def _count_events(trace: Trace) -> tuple[Array, Array]:
     _count_branches(trace, columns)
     accesses = trace.data.accesses
     measured = count_traffic(trace, 0, len(accesses))
-    events = accesses["event"][measured.rows]
+    events = accesses["event"][measured["row"]]
     for name in ("sectors", "ideal_sectors", "conflicts"):
-        np.add.at(columns[name], events, getattr(measured, name))
+        np.add.at(columns[name], events, measured[name])
     for before, batch, mask in trace.data.barriers.tolist():
         blocks = np.unique(trace.lanes.mask_lanes(mask) // trace.lanes.per_block(batch))
         columns["barriers"][before - 1] += blocks.size

@@ -237,9 +237,9 @@ def _count_at_statement(recorded_scene: RecordedScene, quantity: str) -> int:
         return int(launch.trace.data.events["work"][event])
     traffic = traffic_at(recorded_scene.recording, recorded_scene.moment)
     if quantity == "requests":
-        return sum(access.requests for access in traffic.accesses if access.space == "global")
+        return sum(access.counts.requests for access in traffic.accesses if access.space == "global")
     if quantity == "passes":
-        return sum(access.wavefronts for access in traffic.accesses if access.space == "shared")
+        return sum(access.counts.wavefronts for access in traffic.accesses if access.space == "shared")
     return int(getattr(traffic, quantity))
 
 

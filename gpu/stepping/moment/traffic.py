@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,6 +70,27 @@ class Address:
     threads: Array
 
 
+class AccessCounts(NamedTuple):
+    """The counts of one access, summed over all warps; the parts of a vector are one access.
+
+    `lanes` are active, and `requests` are the warps that contain them. Of global memory, `sectors` are the 32-byte
+    sectors that are transferred, and `ideal_sectors` the fewest that would suffice. Of shared memory, `wavefronts` are
+    those over the banks, `conflicts` those beyond the minimum, and `degree` the most wavefronts of lanes served
+    together, 1 without conflicts. Counts of other memory are 0.
+    """
+
+    lanes: int
+    requests: int
+    sectors: int
+    ideal_sectors: int
+    wavefronts: int
+    conflicts: int
+    degree: int
+
+
+_COUNTS = np.dtype([(name, np.int64) for name in ("row", "parts", *AccessCounts._fields)])
+
+
 @dataclass(frozen=True, eq=False)
 class AccessTraffic:
     """The traffic of one access of the statement, summed over all warps.
@@ -83,14 +105,7 @@ class AccessTraffic:
         The array's name.
     size : int
         Bytes per lane.
-    lanes, requests : int
-        Active lanes, and the warps that contain them.
-    sectors, ideal_sectors : int
-        For global memory: the 32-byte sectors that are transferred, and the fewest that would suffice.
-    wavefronts, conflicts : int
-        For shared memory: wavefronts over the banks, and those beyond the minimum.
-    degree : int
-        For shared memory: the most wavefronts of lanes served together; 1 without conflicts, 0 for other memory.
+    counts : AccessCounts
     bank, word : int arrays, shape (warps, 32)
         For shared memory: the bank and the word of each lane of a warp, -1 for inactive lanes. Lanes that access one
         word of a bank share it, except in atomic operations. An element of 8 or 16 bytes uses 2 or 4 banks.
@@ -106,13 +121,7 @@ class AccessTraffic:
     space: str
     array: str
     size: int
-    lanes: int
-    requests: int
-    sectors: int
-    ideal_sectors: int
-    wavefronts: int
-    conflicts: int
-    degree: int
+    counts: AccessCounts
     bank: Array
     word: Array
     blocks: Array
@@ -152,23 +161,23 @@ class Traffic:
     @property
     def sectors(self) -> int:
         """The sectors of global memory that are transferred."""
-        return sum(access.sectors for access in self.accesses)
+        return sum(access.counts.sectors for access in self.accesses)
 
     @property
     def ideal_sectors(self) -> int:
         """The fewest sectors of global memory that would suffice."""
-        return sum(access.ideal_sectors for access in self.accesses)
+        return sum(access.counts.ideal_sectors for access in self.accesses)
 
     @property
     def conflicts(self) -> int:
         """The number of bank conflicts."""
-        return sum(access.conflicts for access in self.accesses)
+        return sum(access.counts.conflicts for access in self.accesses)
 
     @cached_property
     def banks(self) -> Array | None:
         """`AccessTraffic.count_bank_words` of the shared memory access with the worst conflict; None without any."""
         shared = [access for access in self.accesses if access.space == "shared"]
-        return max(shared, key=lambda access: access.degree).count_bank_words() if shared else None
+        return max(shared, key=lambda access: access.counts.degree).count_bank_words() if shared else None
 
     @property
     def queues(self) -> tuple[Queue, ...]:
@@ -193,7 +202,7 @@ class Traffic:
         accesses = [access for access in self.accesses if access.space == space]
         words = []
         for action in ACTIONS:
-            count = sum(access.lanes for access in accesses if access.action == action)
+            count = sum(access.counts.lanes for access in accesses if access.action == action)
             if count:
                 words.append(f"{count} {action}{'s' if count > 1 else ''}")
         if not words:
@@ -211,31 +220,6 @@ class Traffic:
         return f"{space}: " + ", ".join(words)
 
 
-@dataclass(frozen=True, eq=False)
-class AccessCounts:
-    """Counts of a trace's accesses, one array element per access; the parts of a vector are one access.
-
-    Parameters
-    ----------
-    rows, parts : int arrays
-        The first row in the trace's table, and the number of rows.
-    lanes, requests : int arrays
-        The active lanes, and the warps that contain them.
-    sectors, ideal_sectors, wavefronts, conflicts, degree : int arrays
-        As in `AccessTraffic`; 0 where they do not apply.
-    """
-
-    rows: Array
-    parts: Array
-    lanes: Array
-    requests: Array
-    sectors: Array
-    ideal_sectors: Array
-    wavefronts: Array
-    conflicts: Array
-    degree: Array
-
-
 def traffic_at(recording: Recording, moment: int) -> Traffic:
     """Return the memory traffic of the event at a moment; empty at the end of a recording.
 
@@ -247,7 +231,7 @@ def traffic_at(recording: Recording, moment: int) -> Traffic:
     launch, event = recording.locate_moment(moment)
     first, last = np.searchsorted(launch.trace.data.accesses["event"], [event, event + 1])
     measured = count_traffic(launch.trace, int(first), int(last))
-    accesses = tuple(_build_access_traffic(launch.trace, measured, number) for number in range(measured.rows.size))
+    accesses = tuple(_build_access_traffic(launch.trace, *counts) for counts in measured.tolist())
     failed = any(found.event == event and found.access is not None for found in launch.trace.findings)
     return Traffic(accesses, failed)
 
@@ -262,15 +246,20 @@ def find_max_address_count(recording: Recording) -> int:
     return maximum
 
 
-def count_traffic(trace: Trace, first: int, last: int) -> AccessCounts:
-    """Count the traffic of the accesses in rows `first` to `last` of a trace's table."""
+def count_traffic(trace: Trace, first: int, last: int) -> Array:
+    """Count the traffic of the accesses in rows `first` to `last` of a trace's table.
+
+    Returns
+    -------
+    structured array
+        One row per access: the number of its first `row` in the trace's table, of its rows (`parts`), and the columns
+        of `AccessCounts`.
+    """
     accesses = trace.data.accesses[first:last]
     starts = np.flatnonzero(accesses["part"] == 0)
-    parts = np.diff(starts, append=len(accesses))
-    counts = {
-        name: np.zeros(starts.size, np.int64)
-        for name in ("lanes", "requests", "sectors", "ideal_sectors", "wavefronts", "conflicts", "degree")
-    }
+    counts = np.zeros(starts.size, _COUNTS)
+    counts["row"] = starts + first
+    counts["parts"] = parts = np.diff(starts, append=len(accesses))
     groups: dict[tuple[str, str, int], list[int]] = {}
     rows = [AccessRow(*row) for row in accesses[starts].tolist()]
     for number, (access, count) in enumerate(zip(rows, parts.tolist(), strict=True)):
@@ -302,7 +291,7 @@ def count_traffic(trace: Trace, first: int, last: int) -> AccessCounts:
             np.add.at(counts["wavefronts"], access_number, passes.total)
             np.add.at(counts["conflicts"], access_number, passes.total - passes.minimum)
             np.maximum.at(counts["degree"], access_number, passes.maximum)
-    return AccessCounts(starts + first, parts, **counts)
+    return counts
 
 
 def _count_sectors(warps: Warps, elements: Array, size: int, action: str) -> tuple[Array, Array]:
@@ -318,12 +307,12 @@ def _classify_access(trace: Trace, access: AccessRow, parts: int) -> tuple[str, 
     return ACTIONS[access.action], trace.data.memories[access.memory].space, size * parts
 
 
-def _build_access_traffic(trace: Trace, counts: AccessCounts, number: int) -> AccessTraffic:
-    access = AccessRow(*trace.data.accesses[counts.rows[number]].tolist())
-    action, space, size = _classify_access(trace, access, int(counts.parts[number]))
+def _build_access_traffic(trace: Trace, row: int, parts: int, *counts: int) -> AccessTraffic:
+    access = AccessRow(*trace.data.accesses[row].tolist())
+    action, space, size = _classify_access(trace, access, parts)
     batch, name = int(trace.data.events["batch"][access.event]), trace.data.memories[access.memory].name
     lanes, elements = trace.memory.elements(access)
-    elements = elements // int(counts.parts[number])
+    elements = elements // parts
     warps = np.unique(lanes // WARP)
     bank, word = np.full((2, warps.size, WARP), -1)
     if space == "shared":
@@ -337,13 +326,7 @@ def _build_access_traffic(trace: Trace, counts: AccessCounts, number: int) -> Ac
         space,
         name,
         size,
-        int(counts.lanes[number]),
-        int(counts.requests[number]),
-        int(counts.sectors[number]),
-        int(counts.ideal_sectors[number]),
-        int(counts.wavefronts[number]),
-        int(counts.conflicts[number]),
-        int(counts.degree[number]),
+        AccessCounts(*counts),
         bank,
         word,
         np.asarray(trace.lanes.block(batch, warps * WARP)),

@@ -34,7 +34,7 @@ def test_strides_in_shared_memory_hit_as_many_words_of_a_bank(stride, degree):
     (write,) = written.accesses
     read, _ = copied.accesses
     for access in (write, read):
-        assert (access.degree, access.conflicts, access.wavefronts) == (degree, degree - 1, degree)
+        assert (access.counts.degree, access.counts.conflicts, access.counts.wavefronts) == (degree, degree - 1, degree)
         assert access.count_bank_words().max() == degree
         assert access.count_bank_words().sum() == len(set(access.word[0].tolist()))
     assert write.bank[0].tolist() == [lane * stride % 32 for lane in range(32)]
@@ -44,10 +44,10 @@ def test_strides_in_shared_memory_hit_as_many_words_of_a_bank(stride, degree):
 
 def test_doubles_are_served_half_a_warp_at_a_time_and_take_two_banks_each():
     (write,) = record_strided(1, type="double")[0].accesses
-    assert (write.degree, write.wavefronts, write.conflicts) == (1, 2, 0)
+    assert (write.counts.degree, write.counts.wavefronts, write.counts.conflicts) == (1, 2, 0)
     assert write.bank[0, :17].tolist() == [*range(0, 32, 2), 0]
     (write,) = record_strided(2, type="double")[0].accesses
-    assert (write.degree, write.conflicts) == (2, 2)
+    assert (write.counts.degree, write.counts.conflicts) == (2, 2)
 
 
 @pytest.mark.parametrize(("stride", "moved"), [(0, 1), (1, 4), (2, 8), (8, 32), (32, 32)])
@@ -55,8 +55,8 @@ def test_sectors_of_global_memory(stride, moved):
     traffic = record_strided(stride)[1]
     write = traffic.accesses[1]
     assert (write.action, write.space, write.array) == ("write", "global", "a")
-    assert (write.lanes, write.requests, write.sectors) == (32, 1, moved)
-    assert write.ideal_sectors == (1 if stride == 0 else 4)
+    assert (write.counts.lanes, write.counts.requests, write.counts.sectors) == (32, 1, moved)
+    assert write.counts.ideal_sectors == (1 if stride == 0 else 4)
     assert traffic.sectors == moved
 
 
@@ -130,7 +130,7 @@ def test_a_vector_is_one_access():
     source = "__global__ void k(float4 *a, float4 *b) { b[threadIdx.x] = a[threadIdx.x]; }"
     arrays = [np.zeros(128, np.float32) for _ in range(2)]
     traffic = traffic_at(record_launch(source, arrays, block=32), 0)
-    assert [(each.action, each.size, each.sectors, each.ideal_sectors) for each in traffic.accesses] == [
+    assert [(each.action, each.size, each.counts.sectors, each.counts.ideal_sectors) for each in traffic.accesses] == [
         ("read", 16, 16, 16), ("write", 16, 16, 16)
     ]  # fmt: skip
 
@@ -168,7 +168,7 @@ def test_all_events_add_up_to_what_the_counters_count():
         for access in traffic_at(recording, moment).accesses:
             for name in ("sectors", "ideal_sectors", "wavefronts", "conflicts", "requests"):
                 key = f"{access.space} {access.action} {name}"
-                found[key] = found.get(key, 0) + getattr(access, name)
+                found[key] = found.get(key, 0) + getattr(access.counts, name)
     counters = Counters()
     module = SimulatedModule(MIXED, Path("kernel.cu"), {})
     bound = [np.array(array).view(np.uint8) for array in arrays]
