@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import bisect
 import re
-from collections.abc import Sequence
 
 from PyQt6.QtCore import QEvent, QObject, QRect, Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QFrame, QVBoxLayout
+from PyQt6.QtWidgets import QFrame, QScrollArea, QVBoxLayout
 
 from gui.editor.document import KernelDocument, Problem
 from gui.painting.theme import look
@@ -45,7 +43,15 @@ class ProblemStrip(QFrame):
         )
         self.remedy.clicked.connect(self.remedy_requested)
         self.remedy.hide()
-        line = row(self.message, self.next_button, spacing=8, stretch=0)
+        self.area = QScrollArea()
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.area.setWidgetResizable(True)
+        self.area.setWidget(self.message)
+        for each in (self.message, self.area.viewport()):
+            if each is not None:
+                each.setAutoFillBackground(False)  # the strip's color shows
+        line = row(self.area, self.next_button, spacing=8, stretch=0)
         line.setAlignment(self.next_button, Qt.AlignmentFlag.AlignTop)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(look().px(12), look().px(3), look().px(6), look().px(3))
@@ -103,7 +109,7 @@ class ProblemStrip(QFrame):
         return super().eventFilter(watched, event)
 
     def _show_text(self, text: str) -> None:
-        """Show a text in as many lines as leave the code most of the height; the tooltip has the whole text."""
+        """Show a text in as many lines as leave the code most of the height; a longer text scrolls."""
         self._text = text
         metrics, parent = self.message.fontMetrics(), self.parentWidget()
         free = 0 if parent is None else parent.height() - look().px(_MIN_CODE_HEIGHT)
@@ -111,38 +117,35 @@ class ProblemStrip(QFrame):
         width = self.width() - self.next_button.sizeHint().width() - look().px(_MARGINS)
         room = QRect(0, 0, max(width, look().px(_MIN_TEXT_WIDTH)), 10_000)
 
-        def fits(shown: str) -> bool:
-            return metrics.boundingRect(room, _WRAPPED, shown).height() <= lines * metrics.lineSpacing()
+        def measure_height(shown: str) -> int:
+            return metrics.boundingRect(room, _WRAPPED, shown).height()
 
-        shorter = _list_shorter_texts(text, has_remedy=not self.remedy.isHidden())
-        shown = next(filter(fits, shorter), "")
-        if not shown:
-            words = shorter[-1].split(" ")
-            most = bisect.bisect(range(1, len(words)), False, key=lambda count: not fits(_join_words(words, count)))
-            shown = _join_words(words, max(most, 1))
+        available, shorter = lines * metrics.lineSpacing(), _list_shorter_texts(text, self.remedy.isVisibleTo(self))
+        shown = next((each for each in shorter if measure_height(each) <= available), shorter[-1])
         self.message.setText(shown)
         self.message.setToolTip(wrap_tip(text))
+        needed = measure_height(shown)
+        self.area.setFixedHeight(min(needed, available))
+        self.area.setFocusPolicy(Qt.FocusPolicy.TabFocus if needed > available else Qt.FocusPolicy.NoFocus)
+        if (bar := self.area.verticalScrollBar()) is not None:
+            bar.setValue(0)
 
     def _set_tone(self, tone: str) -> None:
         restyle(self, "tone", tone)
         restyle(self.message, "tone", tone)
 
 
-def _list_shorter_texts(text: str, *, has_remedy: bool) -> tuple[str, ...]:
-    """Return a text, then without a race's values, then also without the memory space, then its first sentence.
+def _list_shorter_texts(text: str, has_remedy: bool) -> tuple[str, ...]:
+    """Return a text, then without a race's values, then also without the memory space.
 
-    The end of a text is advice, which may be left out where an edit is offered that follows it.
+    The end of a text is advice, which is left out last where an edit is offered that follows it.
     """
     bare = re.sub(r": (?:wrote|read|atomic operand) [^:]*?(?=\. [A-Z])", "", text)
     without_space = re.sub(r" \((?:shared|global) memory\)", "", bare)
+    if not has_remedy:
+        return text, bare, without_space
     sentence = re.split(r"(?<=\.) (?=[A-Z])", without_space)[0]
-    if has_remedy:
-        return text, bare, without_space, re.sub(r": add a .*", ".", without_space), sentence
-    return text, bare, without_space, without_space if sentence == without_space else f"{sentence} …"
-
-
-def _join_words(words: Sequence[str], count: int) -> str:
-    return f"{' '.join(words[:count])} …"
+    return text, bare, without_space, re.sub(r": add a .*", ".", without_space), sentence
 
 
 def _shorten_message(message: str, line: int) -> str:

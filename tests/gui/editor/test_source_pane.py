@@ -489,7 +489,7 @@ RACE = (
     [
         ((390, 250), True, "use an atomic operation."),
         ((390, 220), False, "use an atomic operation."),
-        ((410, 160), False, "…"),
+        ((410, 160), False, "use an atomic operation."),
     ],
 )
 def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_most(qtbot, pane, size, values, end):
