@@ -97,7 +97,8 @@ class LimitsTable(QTableWidget):
 
     def show_titles(self, titles: Sequence[str]) -> None:
         """Show empty rows with these titles."""
-        self._titles = tuple(titles)
+        # A number stays on the line of the name's first word.
+        self._titles = tuple(title.replace("  ", "\u00a0\u00a0", 1) for title in titles)
         self.blockSignals(True)
         self.setRowCount(len(titles))
         self.blockSignals(False)
@@ -199,7 +200,7 @@ class LimitsTable(QTableWidget):
     def _find_name_width(self, font: QFont, room: int, figures: int) -> int:
         """Return the width of the names' column: its share of the room, as far as the figures leave it."""
         # Names wrap between words, so the longest word is their least width.
-        words = [word for title in self._titles for word in title.split()]
+        words = [word for title in self._titles for word in title.split(" ")]
         least = max(map(QFontMetrics(font).horizontalAdvance, words), default=0) + _WORD_PADDING
         return max(min(round(_MAX_NAME_SHARE * room), room - figures), least)
 

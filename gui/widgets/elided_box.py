@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QRect, QSize, Qt
-from PyQt6.QtGui import QPaintEvent, QResizeEvent
+from PyQt6.QtGui import QFont, QFontMetrics, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -13,6 +13,8 @@ from PyQt6.QtWidgets import (
     QStyleOptionComboBox,
     QStylePainter,
 )
+
+from gui.painting.theme import look
 
 BRIEF_TEXT_ROLE = Qt.ItemDataRole.UserRole + 2
 """Item role of the short text to show if the full text does not fit."""
@@ -73,7 +75,7 @@ class ElidedBox(QComboBox):
 
 
 class WrappedCheck(QCheckBox):
-    """A check box that adapts to the available width: its text wraps."""
+    """A check box that adapts to the available width: its text wraps, in the small size where a word lacks room."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -91,9 +93,17 @@ class WrappedCheck(QCheckBox):
         assert style is not None
         return style.subElementRect(QStyle.SubElement.SE_CheckBoxContents, option, self)
 
+    def shown_font(self) -> QFont:
+        """Return the font in which the longest word fits: the box's own, or else one of the small size."""
+        font = QFont(self.font())
+        longest = max(map(self.fontMetrics().horizontalAdvance, self.text().split()), default=0)
+        if longest > self._text_room().width():
+            font.setPixelSize(min(look().small_px, self.fontInfo().pixelSize()))
+        return font
+
     def _measure_height(self) -> int:
         room = QRect(0, 0, max(self._text_room().width(), 1), 10_000)
-        return self.fontMetrics().boundingRect(room, int(_WRAP_FLAGS), self.text()).height()
+        return QFontMetrics(self.shown_font()).boundingRect(room, int(_WRAP_FLAGS), self.text()).height()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -106,6 +116,7 @@ class WrappedCheck(QCheckBox):
         option.text = ""
         painter.drawControl(QStyle.ControlElement.CE_CheckBox, option)
         assert style is not None
+        painter.setFont(self.shown_font())
         style.drawItemText(
             painter, self._text_room(), int(_WRAP_FLAGS), self.palette(), self.isEnabled(), self.text(),
             self.foregroundRole(),

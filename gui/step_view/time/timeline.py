@@ -18,6 +18,7 @@ from gui.painting.colors import mix_colors
 from gui.painting.pixmaps import Pixmaps, paint_pixmap
 from gui.painting.theme import look
 from gui.qt.events import StyleListener
+from gui.step_view.time.name_places import PlacedName, Span, place_name, place_names
 
 if TYPE_CHECKING:
     from gpu.stepping.phases import Phase
@@ -56,6 +57,7 @@ class Timeline(StyleListener, QWidget):
         self.phases: tuple[Phase, ...] = ()
         self._names: tuple[str, ...] = ()
         self._segment_names: list[str] | None = None
+        self._phase_places: list[PlacedName | None] | None = None
         self._pictures = Pixmaps()
         self._borders: Array = np.zeros(1)
         self._cached_edges: Array | None = None
@@ -95,7 +97,7 @@ class Timeline(StyleListener, QWidget):
         self.update()
 
     def _invalidate(self) -> None:
-        self._segment_names = None
+        self._segment_names = self._phase_places = None
         self._cached_edges = None
         self.update()
 
@@ -175,8 +177,8 @@ class Timeline(StyleListener, QWidget):
             painter.drawPixmap(0, 0, after)
         painter.drawPixmap(0, 0, marks)
         for phase in self.phases:
-            if phase.first < self.moment <= phase.last:
-                self._paint_phase(painter, phase, current=True)
+            if phase.name and phase.first < self.moment <= phase.last:
+                self._paint_current_phase(painter, phase)
         x = self.x_of(self.moment)
         painter.setPen(QPen(QColor(theme.text), 2))
         painter.drawLine(QPointF(x, top - 3), QPointF(x, top + height + 3))
@@ -201,8 +203,7 @@ class Timeline(StyleListener, QWidget):
     def _paint_marks(self, painter: QPainter, edges: Array) -> None:
         """Paint the launches, phases and findings."""
         bottom = look().px(11) + look().px(26)
-        for phase in self.phases:
-            self._paint_phase(painter, phase, current=False)
+        self._paint_phases(painter)
         self._paint_launches(painter, edges, bottom)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(look().theme.bad))
@@ -249,26 +250,70 @@ class Timeline(StyleListener, QWidget):
             ]
         return self._segment_names
 
-    def _paint_phase(self, painter: QPainter, phase: Phase, *, current: bool) -> None:
-        """Paint a phase's line below the segments, and its name below it if it fits."""
-        if not phase.name:
-            return
-        theme, small = look().theme, QFont(self.font())
-        small.setPixelSize(look().small_px)
-        top = look().px(11) + look().px(26) + 3 + self._caption_offset
-        box = QRectF(self.x_of(phase.first), top, 0, look().px(16))
-        box.setRight(self.x_of(phase.last) - 2)
-        if box.width() < 1:
-            return
-        color = QColor(theme.accent if current else theme.border)
-        painter.fillRect(QRectF(box.left(), box.top(), box.width(), 2), color)
-        text = shorten_label(phase.name, QFontMetricsF(small), box.width() + 2 - look().px(_MIN_GAP))
-        painter.setFont(small)
-        painter.setPen(QColor(theme.text if current else theme.muted))
-        if current:
-            # Erase the name in its other color.
-            painter.fillRect(box.adjusted(0, 2, 0, 0), QColor(theme.surface))
-        painter.drawText(box.adjusted(0, 1, 0, 0), Qt.AlignmentFlag.AlignCenter, text)
+    def _paint_phases(self, painter: QPainter) -> None:
+        """Paint the phases' lines below the segments, and their names below these."""
+        for phase in self.phases:
+            self._paint_phase_line(painter, phase, look().theme.border)
+        painter.setFont(self._small_font())
+        painter.setPen(QColor(look().theme.muted))
+        for place in self._place_phase_names():
+            if place is not None:
+                self._paint_phase_name(painter, place)
+
+    def _paint_current_phase(self, painter: QPainter, phase: Phase) -> None:
+        """Paint the current phase's line and its whole name, instead of other names that are in its way."""
+        theme, font = look().theme, self._small_font()
+        self._paint_phase_line(painter, phase, theme.accent)
+        width = QFontMetricsF(font).horizontalAdvance(phase.name)
+        current = place_name(phase.name, self._phase_span(phase), width, self._row)
+        for place in (current, *self._place_phase_names()):
+            if place is not None and place.overlaps(current, look().px(_MIN_GAP)):
+                painter.fillRect(self._name_box(place).adjusted(-1, 0, 1, 0), QColor(theme.surface))
+        painter.setFont(font)
+        painter.setPen(QColor(theme.text))
+        self._paint_phase_name(painter, current)
+
+    def _paint_phase_line(self, painter: QPainter, phase: Phase, color: str) -> None:
+        left, right = self._phase_span(phase)
+        if phase.name and right - left >= 1:
+            painter.fillRect(QRectF(left, self._phases_top, right - left, 2), QColor(color))
+
+    def _paint_phase_name(self, painter: QPainter, place: PlacedName) -> None:
+        flags = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextDontClip)
+        painter.drawText(self._name_box(place), flags, place.text)
+
+    def _name_box(self, place: PlacedName) -> QRectF:
+        return QRectF(place.left, self._phases_top + 2, place.width, look().px(16) - 2)
+
+    def _phase_span(self, phase: Phase) -> Span:
+        return self.x_of(phase.first), self.x_of(phase.last) - 2
+
+    def _small_font(self) -> QFont:
+        font = QFont(self.font())
+        font.setPixelSize(look().small_px)
+        return font
+
+    @property
+    def _phases_top(self) -> int:
+        return look().px(11) + look().px(26) + 3 + self._caption_offset
+
+    @property
+    def _row(self) -> Span:
+        """The left and right end of the row of names."""
+        return float(look().px(4)), float(self.width() - look().px(4))
+
+    def _place_phase_names(self) -> list[PlacedName | None]:
+        if self._phase_places is None:
+            metric = QFontMetricsF(self._small_font())
+            names, spans = [each.name for each in self.phases], [self._phase_span(each) for each in self.phases]
+            gap = float(look().px(_MIN_GAP))
+            self._phase_places = place_names(names, spans, metric.horizontalAdvance, self._row, gap)
+        return self._phase_places
+
+    @property
+    def shown_phase_names(self) -> list[str]:
+        """The text below each phase while it is not the current one: its name, its number or nothing."""
+        return ["" if place is None else place.text for place in self._place_phase_names()]
 
     def _paint_launches(self, painter: QPainter, edges: Array, bottom: float) -> None:
         if len(self._names) < 2:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from PyQt6.QtGui import QFontMetrics
 from PyQt6.QtWidgets import QLabel
 
 from gui.editor.problem_strip import ProblemStrip
+from gui.painting.theme import look
 from gui.step_view.cards.findings import FindingsLabel
 from gui.widgets.basic import ElidedLabel, format_count
 from gui.widgets.elided_box import WrappedCheck
@@ -41,6 +43,20 @@ def test_a_check_box_is_as_high_as_its_wrapped_text(qtbot):
     assert heights[0] < 2 * line <= heights[1]
     assert heights[2] >= 3 * line
     assert heights[3] >= 4 * line
+
+
+def test_a_check_box_writes_a_word_that_lacks_room_in_the_small_size(qtbot):
+    box = WrappedCheck("3  Neighbored pairs")
+    qtbot.addWidget(box)
+    box.setStyleSheet(f"font-size: {look().small_px + 6}px")
+    box.show()
+    longest = box.fontMetrics().horizontalAdvance("Neighbored")
+    beside = box.width() - box._text_room().width()
+    box.resize(beside + longest + 2, box.height())
+    assert box.shown_font().pixelSize() == look().small_px + 6
+    box.resize(beside + longest - 2, box.height())
+    assert box.shown_font().pixelSize() == look().small_px
+    assert QFontMetrics(box.shown_font()).horizontalAdvance("Neighbored") <= box._text_room().width()
 
 
 def test_findings_take_a_second_line_before_they_are_elided(qtbot):

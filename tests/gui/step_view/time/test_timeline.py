@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from PyQt6.QtGui import QFont, QFontMetricsF
@@ -7,7 +9,9 @@ from PyQt6.QtGui import QFont, QFontMetricsF
 from gpu.stepping.phases import Phase
 from gpu.stepping.segments import Segment
 from gui.painting.theme import code_font, look
+from gui.step_view.time.name_places import place_names
 from gui.step_view.time.timeline import Timeline, shorten_label
+from tests.gui.window.tasks.desk import list_texts
 
 
 @pytest.mark.parametrize(
@@ -76,3 +80,30 @@ def test_segments_are_named_alike(qtbot):
         made.resize(width, 80)
         made.grab()
         assert made.segment_names(metric) == names
+
+
+def test_names_of_phases_are_whole_beyond_their_spans_or_all_shortened_to_their_numbers(qtbot):
+    made = Timeline()
+    qtbot.addWidget(made)
+    made.resize(520, 80)
+    segments = [Segment(first, first + 100, "", 0) for first in range(0, 600, 100)]
+    between = [Phase(0, 300, "load", 0), Phase(300, 360, "add on the way", 0), Phase(360, 600, "fold", 0)]
+    made.open(segments, (), ("",), between)
+    assert made.x_of(360) - made.x_of(300) < QFontMetricsF(made.font()).horizontalAdvance("add on the way")
+    assert made.shown_phase_names == ["load", "add on the way", "fold"]
+    rounds = [Phase(30 * k, 30 * k + 30, f"round {k}", 0) for k in range(10)]
+    made.open(segments, (), ("",), [*rounds, Phase(300, 600, "write 1", 0)])
+    assert made.shown_phase_names == [*map(str, range(10)), "write 1"]
+    made.show_moment(100)
+    assert "round 3" in list_texts(made), "the current phase has its whole name"
+
+
+def test_placed_names_are_apart_and_at_their_spans():
+    spans = [(0.0, 10.0), (10.0, 100.0), (100.0, 104.0), (104.0, 106.0), (106.0, 200.0)]
+    names = ["aaaa", "b", "cccc", "dddd", ""]
+    places = place_names(names, spans, lambda name: 10.0 * len(name), (0.0, 200.0), 5.0)
+    assert [place and place.text for place in places] == ["aaaa", "b", "cccc", None, None]
+    shown = [place for place in places if place is not None]
+    assert all(before.right + 5 <= after.left for before, after in pairwise(shown))
+    assert all(place.left <= sum(span) / 2 <= place.right for place, span in zip(shown, spans, strict=False))
+    assert shown[0].left == 0, "within the row"
