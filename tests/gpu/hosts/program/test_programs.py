@@ -471,6 +471,7 @@ def test_arguments_of_every_kind_arrive(program):
     ended = program(
         """
 #include <cuda_fp16.h>
+#include <cuda_pipeline.h>
 #include <cooperative_groups.h>
 #include <curand_kernel.h>
 namespace cg = cooperative_groups;
