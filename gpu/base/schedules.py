@@ -53,6 +53,12 @@ KINDS: dict[str, ScheduleKind] = {
             group_size=1,
         ),
         ScheduleKind(
+            "preempt",
+            "Stopped at atomics",
+            "warps run until the seed stops them before atomic or volatile accesses, so that others run in between",
+            group_size=WARP,
+        ),
+        ScheduleKind(
             "cached",
             "Cached in registers",
             "in lockstep, but values that are neither volatile nor ordered may stay in registers, as compilers allow",

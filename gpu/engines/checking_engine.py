@@ -21,7 +21,7 @@ from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.checkers.trials import select_trial_findings
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.schedule import Chooser
+from gpu.simulator.executor.scheduling.choosers import Chooser
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.observer import IssuedStep, Observer
 from gpu.simulator.simulated_module import SimulatedModule

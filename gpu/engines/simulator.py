@@ -131,6 +131,8 @@ class SimulatorEngine:
     def __init__(self, executor: str = "auto", *, schedule: str = ROUND_ROBIN) -> None:
         self._executor = executor
         self.schedule = schedule
+        self.decides_writes = False
+        """Whether a launched kernel tests values of atomic or volatile reads and writes by such accesses."""
         # Blocks for 16 multiprocessors fill a batch, and leave several iterations for grid-stride loops.
         self.device = Device(
             "simulator",
@@ -211,6 +213,7 @@ class SimulatorEngine:
         assert isinstance(kernel, SimulatorKernel)
         values: list[Any] = [get_memory(argument) for argument in arguments]
         kernel.lockstep.check_launch(grid, block, shared_bytes, values)
+        self.decides_writes |= kernel.lockstep.decides_writes
         if self._try_compile(kernel, grid, block):
             with self._time_phase("kernel"):
                 kernel.compiled.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)

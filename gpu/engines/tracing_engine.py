@@ -24,7 +24,7 @@ from gpu.engines.simulator import (
 from gpu.recording.recording import RecordedLaunch, Recording, Shape
 from gpu.recording.trace import Trace
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.schedule import Chooser
+from gpu.simulator.executor.scheduling.choosers import Chooser
 from gpu.simulator.simulated_module import SimulatedModule
 
 MAXIMUM_LANE_EVENTS = 4_000_000

@@ -19,7 +19,7 @@ from gpu.patterns import find_pattern
 from gpu.recording.recording import Recording
 from gpu.run.pattern_run import record_pattern
 from gpu.run.workload import Workload
-from gpu.simulator.executor.schedule import Chooser, LateChooser
+from gpu.simulator.executor.scheduling.choosers import Chooser, LateChooser
 from gpu.stepping.phases import find_phases
 
 MAX_LOOP_ITERATIONS = 6000

@@ -24,7 +24,7 @@ from gpu.messages.runs.atomics import (
 )
 from gpu.patterns.histogram.counting_input import prepare_counting_input
 from gpu.simulator.counting.contention import AddressTally, Contention
-from gpu.simulator.executor.schedule import Chooser
+from gpu.simulator.executor.scheduling.choosers import Chooser
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.observer import Access, IssuedStep, Observer
 from gpu.simulator.simulated_module import SimulatedModule

@@ -83,6 +83,9 @@ _MAX_CHECKED_EDGE_CASES = 6
 SCHEDULES = ("shuffle:1", "shuffle:2", "cached:0")
 """Schedules in which a kernel runs, in addition to the one in which it is checked."""
 
+_PREEMPTED_SCHEDULES = ("preempt:0", "preempt:1", "preempt:2")
+"""Further schedules of a kernel that decides by atomic or volatile reads what it writes by such accesses."""
+
 _NEARBY_LINES = 3
 """Lines before and after a race in front of which a barrier is tried."""
 _MAX_TRIES = 12
@@ -244,13 +247,17 @@ class _OtherRuns:
         self, case: KernelCase, run: _CheckedRun, smaller_case: KernelCase, report_progress: ProgressCallback
     ) -> None:
         """Run the smaller case in several schedules; `run` is the checked run of the larger one."""
-        wrong_schedules = _find_wrong_schedules((ROUND_ROBIN, *SCHEDULES), smaller_case, report_progress)
+        orders, wrong_schedules = _find_wrong_schedules(smaller_case, report_progress)
         # A result that is wrong in the schedule of the checked run does not depend on the schedule.
         if ROUND_ROBIN not in wrong_schedules:
-            self.orders, self.differing = SCHEDULES, wrong_schedules
+            self.orders, self.differing = orders, wrong_schedules
             if wrong_schedules and not run.findings:
-                # The checkers may find the cause in the order that shows it.
-                self.findings = _find_schedule_findings(wrong_schedules[0], smaller_case, report_progress)
+                from gpu.simulator.checkers.trials import select_schedule_findings  # not needed in a GPU's process
+
+                # The checkers may find the cause in the orders that show it.
+                for schedule in wrong_schedules:
+                    found = _find_schedule_findings(schedule, smaller_case, report_progress)
+                    self.findings += select_schedule_findings(found, self.findings, schedule)
                 self.ordered_input = smaller_case.description
         elif not run.findings:
             self.wrong_input = smaller_case.description or "a small part of the input"
@@ -580,34 +587,38 @@ def _find_unreached_lines(
 
 
 def _find_wrong_schedules(
-    schedules: Iterable[str], case: KernelCase, report_progress: ProgressCallback
-) -> tuple[str, ...]:
-    """Return the schedules in which the result is wrong."""
+    case: KernelCase, report_progress: ProgressCallback
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the other schedules in which a case runs, and those in which its result is wrong, also "round-robin"."""
     from gpu.engines.simulator import SimulatorEngine
 
-    wrong = []
+    wrong: list[str] = []
+    orders: tuple[str, ...] = SCHEDULES
     with closing(SimulatorEngine("lockstep")) as engine:
-        for schedule in schedules:
+
+        def is_wrong(schedule: str) -> bool:
             engine.schedule = schedule
             try:
-                correct = case.runs_correctly(engine, report_progress)
+                return not case.runs_correctly(engine, report_progress)
             except LaunchError:
-                correct = False
-            if not correct:
-                wrong.append(schedule)
-    return tuple(wrong)
+                return True
+
+        wrong += [schedule for schedule in (ROUND_ROBIN, *SCHEDULES) if is_wrong(schedule)]
+        if engine.decides_writes:
+            orders += _PREEMPTED_SCHEDULES
+            wrong += [schedule for schedule in _PREEMPTED_SCHEDULES if is_wrong(schedule)]
+    return orders, tuple(wrong)
 
 
 def _find_schedule_findings(schedule: str, case: KernelCase, report_progress: ProgressCallback) -> list[Finding]:
-    """Return the findings of a case that runs in a schedule; each names the schedule."""
+    """Return the findings of a case that runs in a schedule."""
     from gpu.engines.checking_engine import CheckingEngine
-    from gpu.simulator.checkers.trials import select_schedule_findings
 
     with closing(CheckingEngine()) as engine:
         engine.max_seconds, engine.schedule = TIME_LIMIT_S, schedule
         with suppress(LaunchError):
             case.runs_correctly(engine, report_progress)
-        return select_schedule_findings(engine.findings, (), schedule)
+        return engine.findings
 
 
 def limit_inputs(workload: Workload, params: Mapping[str, Any], size_limits: SizeLimits) -> Inputs:

@@ -20,6 +20,10 @@ class Checker(Observer):
         """The findings so far, in order of detection."""
         return list(self._findings.values())
 
+    @property
+    def has_findings(self) -> bool:
+        return bool(self.findings)
+
     def _count_again(self, key: Hashable, count: int) -> bool:
         """Add to the count of the finding with a key; return whether there is one."""
         known = self._findings.get(key)

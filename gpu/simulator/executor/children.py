@@ -15,7 +15,7 @@ import numpy as np
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
-from gpu.simulator.executor.schedule import ExecutionOrder
+from gpu.simulator.executor.scheduling.execution_order import ExecutionOrder
 from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.faults import BatchFaults, LaunchFaults

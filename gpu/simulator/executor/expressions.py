@@ -20,6 +20,7 @@ from gpu.simulator.executor.effects import (
 from gpu.simulator.executor.operation_counter import OperationCounter
 from gpu.simulator.executor.phases import PhaseOperation, get_phases
 from gpu.simulator.executor.state.atomics import AtomicOperation
+from gpu.simulator.executor.state.batches import adds_zero
 from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.observer import OperatorSite
@@ -364,6 +365,15 @@ class ExpressionCompiler(Visitor):
         site = self._site(place, "read", order)
         if isinstance(type, Scalar):
             dtype, read = type.dtype, values.read
+            if site.is_strong:
+                is_tested = site.use > ValueUse.DATA
+
+                def run(frame: CallFrame, mask: LaneMask) -> Any:
+                    address, at = pointer(frame, mask), index(frame, mask)
+                    _yield_before(frame, address, at, dtype, mask, site, writes=False, is_tested=is_tested)
+                    return read(address, frame.batch, at, dtype, mask, site)
+
+                return run
             return lambda frame, mask: read(pointer(frame, mask), frame.batch, index(frame, mask), dtype, mask, site)
         if isinstance(type, Pointer):
             return lambda frame, mask: values.load_leaf(frame.batch, pointer(frame, mask), None, type, mask, site)
@@ -393,13 +403,15 @@ class ExpressionCompiler(Visitor):
         type, values, vector = place.type, self.values, vector_size(place.type)
         site = self._site(place, "write", order)
         if isinstance(type, Scalar):
-            dtype, write = type.dtype, values.write
+            dtype, write, is_strong = type.dtype, values.write, site.is_strong
 
             def run_scalar(frame: CallFrame, mask: LaneMask) -> Any:
                 new = value(frame, mask)
                 if reads and frame.batch.scheduler is not None:
                     frame.batch.scheduler.yield_before_write()
                 address, at = pointer(frame, mask), index(frame, mask)
+                if is_strong:
+                    _yield_before(frame, address, at, dtype, mask, site, writes=True, is_tested=False)
                 write(address, frame.batch, at, dtype, new, mask, site)
                 if site.sum and frame.batch.observer is not None:
                     address = address if at is None else address.offset_by(at, dtype.itemsize)
@@ -510,11 +522,13 @@ class ExpressionCompiler(Visitor):
             use=self._value_uses.find_use(node.place),
         )
         atomic = self.values.atomic
-        op, used, dtype = node.op, node.used, node.type.dtype
+        op, used, dtype, writes = node.op, node.used, node.type.dtype, not adds_zero(node)
+        is_tested = used and site.use > ValueUse.DATA
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             address, at = pointer(frame, mask), index(frame, mask)
             operation = AtomicOperation(op, [evaluate(frame, mask) for evaluate in evaluators], used)
+            _yield_before(frame, address, at, dtype, mask, site, writes=writes, is_tested=is_tested)
             return atomic(address, frame.batch, at, dtype, operation, mask, site)
 
         return run
@@ -654,6 +668,30 @@ class ExpressionCompiler(Visitor):
             return result
 
         return values.lift_closure(run) if node.type == VOID else run
+
+
+def _yield_before(
+    frame: CallFrame,
+    address: PointerValue,
+    index: Any,
+    dtype: np.dtype[Any],
+    mask: LaneMask,
+    site: AccessSite,
+    *,
+    writes: bool,
+    is_tested: bool,
+) -> None:
+    """Let other parts run before a strong access, in schedules that stop a part there; arguments as of a load."""
+    scheduler = frame.batch.scheduler
+    if scheduler is not None and scheduler.notes_accesses:
+        lane = int(mask.lanes[0])
+        first = address.select_lane(lane)
+        offset = first.offset + int(index[lane] if isinstance(index, np.ndarray) else index or 0) * dtype.itemsize
+        is_shared = first.memory is not None and first.memory.space == "shared"
+        block = lane // frame.batch.geometry.lanes_per_block if is_shared else None
+        scheduler.yield_before_strong_access(
+            site, (id(first.memory), block, offset), writes=writes, is_tested=is_tested
+        )
 
 
 def _select_constant(condition: Any, yes: Any, no: Any) -> Any:

@@ -23,11 +23,15 @@ from gpu.base.warp import WARP
 from gpu.simulator import ir
 from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.lockstep import LockstepCompiler
-from gpu.simulator.executor.schedule import Chooser, ExecutionOrder, RoundRobinChooser, WarpScheduler, create_order
+from gpu.simulator.executor.scheduling.choosers import AccessHistory, Chooser, RoundRobinChooser
+from gpu.simulator.executor.scheduling.execution_order import ExecutionOrder, create_order
+from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
+from gpu.simulator.executor.scheduling.warp_scheduler import WarpScheduler
 from gpu.simulator.executor.state.batch import Geometry
 from gpu.simulator.executor.state.batches import (
     BATCH_LANES,
     compute_cluster_unit,
+    decides_writes,
     find_reachable_functions,
     has_fences,
     has_launches,
@@ -51,6 +55,7 @@ from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.state.progress import ProgressMonitor, StarvationError
 from gpu.simulator.executor.state.registers import Registers, StoreBuffer
 from gpu.simulator.executor.state.running_batch import RunningBatch
+from gpu.simulator.executor.state.time_limit import TimeLimit
 from gpu.simulator.executor.textures import SimulatedTensorMap, Texture
 from gpu.simulator.executor.values import PLAIN
 from gpu.simulator.limits import LIMITS, RESIDENCY, RESIDENCY_ADVICE
@@ -81,6 +86,17 @@ BUFFERED = "buffered"
 
 ROTATION = "rotation"
 """A trial in which warps advance in rotation, so that each of them may have one of several locks."""
+
+PREEMPTED = "preempt"
+"""Trials in which warps are stopped before strong accesses, each with another seed of this kind of schedule."""
+
+_PREEMPTED_BLOCKS, _MAX_PREEMPTED, _PREEMPTED_SECONDS = 4, 32, 1.2
+"""The fewest blocks of these trials, if the grid has as many; their number, and their seconds of processor time; and
+again for those in which strong writes also become visible late."""
+
+_PROBES, _PROBE_LANES = 4, 1 << 7
+"""The trials that run even if none shows that several warps write a location, and their most lanes; larger kernels have
+only one."""
 
 _TRIAL_LANES, _TRIAL_ROUNDS, _TRIAL_SECONDS = (1 << 9, 1 << 12), 2000, 2.0
 """The most lanes of a trial, and of one that follows if they starve; loop iterations of a warp; seconds of processor
@@ -191,6 +207,11 @@ class SimulatedKernel:
     @cached_property
     def _plain_compiler(self) -> LockstepCompiler:
         return self._compiler if self._compiler.values is PLAIN else LockstepCompiler()
+
+    @cached_property
+    def decides_writes(self) -> bool:
+        """Whether the kernel tests values of strong reads and writes by strong accesses, as lock-free code does."""
+        return decides_writes(find_reachable_functions(self._function))
 
     @cached_property
     def _uses_async_proxy(self) -> bool:
@@ -477,17 +498,18 @@ class SimulatedKernel:
 
     @cached_property
     def _trial_orders(self) -> tuple[str, ...]:
-        """The schedules of trials, also `BUFFERED` and `ROTATION`; none if the kernel needs no trials."""
+        """The schedules of trials, also `BUFFERED`, `ROTATION`, `PREEMPTED`; none if the kernel needs no trials."""
         functions = find_reachable_functions(self._function)
         if self._syncs_grid or self._function.cluster or any(map(has_launches, functions)):
             return ()
         has_flags = tests_flags(functions)
         is_ordered = any(map(has_fences, functions)) and (has_flags or tests_values_in_loops(functions))
         may_buffer = has_flags and any(map(has_strong_writes, functions))
+        preempted = (PREEMPTED,) if self.decides_writes else ()
         if not is_ordered:
-            return (BUFFERED,) if may_buffer else ()
+            return (BUFFERED, *preempted) if may_buffer else preempted
         orders = (TRIAL_SCHEDULES[0], BUFFERED) if may_buffer else TRIAL_SCHEDULES
-        return (*orders, ROTATION) if any(map(takes_turns, functions)) else orders
+        return (*orders, *((ROTATION,) if any(map(takes_turns, functions)) else ()), *preempted)
 
     def _choose_trial_orders(self, launch: _GridLaunch) -> tuple[str, ...]:
         """Return the schedules of the trials of a launch: fewer of them if the kernel has run with its grid and block.
@@ -506,41 +528,91 @@ class SimulatedKernel:
         """Run the first blocks in other orders, and undo what they do: more of them if they wait for later ones."""
         lanes = launch.geometry(1).lanes
         counts = sorted({min(prod(launch.grid), max(2, most // lanes)) for most in _TRIAL_LANES})
+        history, trials = AccessHistory(), 0
         for schedule in self._choose_trial_orders(launch):
+            if schedule == PREEMPTED:
+                block_counts = [min(_PREEMPTED_BLOCKS, *counts), *counts]
+                for is_late in (False, True) if BUFFERED in self._trial_orders else (False,):
+                    self._run_preempted_trials(launch, observer, block_counts, history, trials, is_late=is_late)
+                continue
             for count in counts:
                 is_named = schedule in TRIAL_SCHEDULES
                 order = create_order(schedule) if is_named else ExecutionOrder(RoundRobinChooser())
-                tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
-                batch = RunningBatch(launch.geometry(count), launch.grid, 0, launch.shared_bytes, observer)
-                tree.attach_batch(batch, 0)
-                batch.trial_order = schedule
-                if schedule == BUFFERED:
-                    batch.registers = StoreBuffer(batch, observer)
-                observer.launch_begins(self.name, launch.grid, launch.block)
-                observer.batch_begins(batch)
-                starves = may_deadlock = False
-                try:
-                    self._run_and_undo(batch, launch.values, order)
-                except StarvationError as starvation:
-                    starves = True
-                    may_deadlock = schedule == ROTATION and self._is_deadlock(batch, starvation, prod(launch.grid))
-                except (LaunchError, MemoryError):
-                    pass  # the launch itself shows the error, if it is one in any schedule
-                observer.launch_ends()
-                if may_deadlock:
-                    self._check_deadlock(launch, count)
-                if not starves:
+                assert order.chooser is not None
+                if self.decides_writes:
+                    history.begin_run()
+                    order.chooser.history, trials = history, trials + 1
+                starvation = self._run_trial(launch, observer, schedule, order, count)
+                if starvation is None:
                     break
+                if schedule == ROTATION and starvation.is_deadlock:
+                    self._check_deadlock(launch, count, ExecutionOrder(RoundRobinChooser(), lanes_per_part=1))
 
-    def _check_deadlock(self, launch: _GridLaunch, blocks: int) -> None:
-        """Raise LaunchError if the lanes of the first blocks wait for each other for ever when they run in rotation.
+    def _run_preempted_trials(
+        self,
+        launch: _GridLaunch,
+        observer: Observer,
+        counts: Sequence[int],
+        history: AccessHistory,
+        probes: int,
+        *,
+        is_late: bool,
+    ) -> None:
+        """Run the first blocks many times, each time stopping warps before other strong accesses.
 
-        Each lane runs independently, so no lane waits only because its warp runs in lockstep.
+        They go on only if a trial, also one of another kind, shows that some location is written by several warps, and
+        that a value read there is tested. They also end with the first finding. `counts` are the numbers of blocks to
+        try, the smallest first; `probes` is the number of other trials, and `history` has what they showed.
+        """
+        limit, remaining = TimeLimit(_PREEMPTED_SECONDS), sorted(set(counts))
+        for seed in range(_MAX_PREEMPTED):
+            is_probe = probes < _PROBES and launch.geometry(remaining[0]).lanes <= _PROBE_LANES
+            if observer.has_findings or limit.is_exceeded or (probes and not (history.has_decisions or is_probe)):
+                return
+            known = deepcopy(history)
+            order = ExecutionOrder(PreemptingChooser(seed, history, has_late_writes=is_late))
+            starvation = self._run_trial(launch, observer, BUFFERED if is_late else PREEMPTED, order, remaining[0])
+            if starvation is not None and starvation.is_deadlock and not is_late:
+                lanes = ExecutionOrder(PreemptingChooser(seed, known, lanes_per_part=1), lanes_per_part=1)
+                self._check_deadlock(launch, remaining[0], lanes)
+            elif starvation is not None and len(remaining) > 1:
+                del remaining[0]
+            probes += 1
+
+    def _run_trial(
+        self, launch: _GridLaunch, observer: Observer, name: str, order: ExecutionOrder, blocks: int
+    ) -> StarvationError | None:
+        """Run the first blocks in an order, and undo what they do; return where they starve, if they do.
+
+        Its `is_deadlock` also tells that no other block can end their wait.
+        """
+        tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
+        batch = RunningBatch(launch.geometry(blocks), launch.grid, 0, launch.shared_bytes, observer)
+        tree.attach_batch(batch, 0)
+        batch.trial_order = name
+        if name == BUFFERED:
+            batch.registers = StoreBuffer(batch, observer)
+        observer.launch_begins(self.name, launch.grid, launch.block)
+        observer.batch_begins(batch)
+        starved = None
+        try:
+            self._run_and_undo(batch, launch.values, order)
+        except StarvationError as starvation:
+            starved = starvation
+            starved.is_deadlock = self._is_deadlock(batch, starved, prod(launch.grid))
+        except (LaunchError, MemoryError):
+            pass  # the launch itself shows the error, if it is one in any schedule
+        observer.launch_ends()
+        return starved
+
+    def _check_deadlock(self, launch: _GridLaunch, blocks: int, order: ExecutionOrder) -> None:
+        """Raise LaunchError if the lanes of the first blocks wait for each other for ever when they run in an order.
+
+        In it each lane runs independently, so no lane waits only because its warp runs in lockstep.
         """
         geometry = launch.geometry(blocks)
         if geometry.lanes > _RESIDENT_LANES[1]:
             return
-        order = ExecutionOrder(RoundRobinChooser(), lanes_per_part=1)
         tree = HostLaunch(_refuse_child, lambda batch: None, None, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
         batch = RunningBatch(geometry, launch.grid, 0, launch.shared_bytes)
         tree.attach_batch(batch, 0)
@@ -552,11 +624,12 @@ class SimulatedKernel:
             raise batch.thread_error(
                 starvation.lane,
                 starvation.position,
-                "this loop may not end: if the threads run in turn, {thread} waits in it, all others that have not "
+                "this loop may not end: in another order of the threads {thread} waits in it, all others that have not "
                 "ended wait too, and none can end the wait of another.",
                 kind="endless",
                 advice="If threads take several locks, let all of them take these in the same order. A thread that "
-                "waits must not hold what another one needs to continue.",
+                "waits must not hold what another one needs to continue. One that announces that it waits must test "
+                "once more, after a fence, what it waits for.",
             ) from None
         except (LaunchError, MemoryError):
             pass

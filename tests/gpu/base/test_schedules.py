@@ -19,5 +19,6 @@ def test_a_name_is_a_schedule(name: str) -> None:
     "text", ["", "lanes", "lanes:", "cached:x", "round-robin:1", "lanes:-1", "shuffle:" + "9" * 40]
 )
 def test_what_is_none(text: str) -> None:
-    with pytest.raises(InputError, match="use round-robin, shuffle:SEED, lanes:SEED or cached:SEED, where SEED is"):
+    names = "round-robin, shuffle:SEED, lanes:SEED, preempt:SEED or cached:SEED"
+    with pytest.raises(InputError, match=f"use {names}, where SEED is"):
         Schedule.parse(text)

@@ -435,7 +435,7 @@ def test_what_is_printed_and_the_limit_of_steps_hold_in_a_trace() -> None:
 def test_what_is_no_schedule() -> None:
     said = refusal("__global__ void f(int *a) { }", "zeros:1", schedule="shuffle:one")
     assert said == (
-        "'shuffle:one' is not a schedule: use round-robin, shuffle:SEED, lanes:SEED or cached:SEED, "
+        "'shuffle:one' is not a schedule: use round-robin, shuffle:SEED, lanes:SEED, preempt:SEED or cached:SEED, "
         "where SEED is a whole number from 0."
     )
 

@@ -32,7 +32,7 @@ from gpu.simulator.checkers.races.shadow import (
     low_records,
 )
 from gpu.simulator.checkers.races.tickets import Tickets
-from gpu.simulator.executor.launch import BUFFERED, TRIAL_SCHEDULES
+from gpu.simulator.executor.launch import BUFFERED, PREEMPTED, TRIAL_SCHEDULES
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
@@ -707,7 +707,7 @@ class RaceChecker(Checker):
             + (", in launches that run at the same time" if other_batch is not None else "")
             + (f": {values}" if values else "")
             + f". {self._format_advice(checked, lane, earlier, thread, event, scope)}"
-            + (_TRIAL_NOTE if checked.batch.trial_order in TRIAL_SCHEDULES else ""),
+            + _get_trial_note(checked.batch.trial_order),
             (earlier.position, access.site.position),
             names,
         )
@@ -829,7 +829,15 @@ class RaceChecker(Checker):
 
 _SCOPES: tuple[RaceScope, ...] = ("instruction", "warp", "block", "cluster", "grid", "copy", "bulk", "launches")
 """Scopes of races; a barrier for the threads of one also orders those of the scopes before it."""
-_TRIAL_NOTE = f" It occurs with --schedule {' or '.join(TRIAL_SCHEDULES)}."
+
+
+def _get_trial_note(order: str) -> str:
+    """Return the sentence that names the order of a trial that shows a race; "" if there is none."""
+    if order in TRIAL_SCHEDULES:
+        return f" It occurs with --schedule {' or '.join(TRIAL_SCHEDULES)}."
+    return " It occurs if a warp stops before an atomic or volatile access." if order == PREEMPTED else ""
+
+
 _MAX_TICKETS = 64
 """The most lanes of an instruction whose atomic operations count as tickets."""
 _LAST_WRITE = "last strong write"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal
+
+import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import Geometry
@@ -191,10 +194,11 @@ def _is_idempotent(node: object) -> bool:
         return True
     if not isinstance(node, ir.Atomic):
         return False
-    return _adds_zero(node) or node.op in ("cas", "exch", "and", "or", "min", "max")
+    return adds_zero(node) or node.op in ("cas", "exch", "and", "or", "min", "max")
 
 
-def _adds_zero(node: ir.Atomic) -> bool:
+def adds_zero(node: ir.Atomic) -> bool:
+    """Return whether an atomic operation only reads."""
     return node.op == "add" and all(isinstance(each, ir.Const) and each.value == 0 for each in node.arguments)
 
 
@@ -318,6 +322,47 @@ def tests_values_in_loops(functions: Sequence[ir.Function]) -> bool:
     )
 
 
+def decides_writes(functions: Sequence[ir.Function]) -> bool:
+    """Return whether a kernel, the first of its functions, tests a strong read and writes the same place elsewhere.
+
+    Lock-free code does so, and locks. A place is the same if its address is the same expression, or one of a function's
+    parameters. Kernels without atomic operations and fences do not count, such as reductions with volatile variables.
+    """
+    uses = ValueUses()
+    uses.analyze_kernel(functions)
+    tested: list[ir.Element] = []
+    written: list[ir.Element] = []
+    for node in (node for function in functions for node in walk(function.body)):
+        if isinstance(node, ir.Atomic):
+            if node.used and uses.find_use(node.place) > ValueUse.DATA:
+                tested.append(node.place)
+            if not adds_zero(node):
+                written.append(node.place)
+        elif isinstance(node, ir.Load) and node.place.volatile:
+            if uses.find_use(node.place) > ValueUse.DATA:
+                tested.append(node.place)
+        elif isinstance(node, ir.Assign | ir.Update) and isinstance(node.place, ir.Element) and node.place.volatile:
+            written.append(node.place)
+    if not any(map(has_fences, functions)) and not any(
+        isinstance(node, ir.Atomic) for function in functions for node in walk(function.body)
+    ):
+        return False
+    shapes = [(place, _describe_address(place)) for place in written]
+    return any(place is not read and shape == _describe_address(read) for read in tested for place, shape in shapes)
+
+
+def _describe_address(node: Any) -> Any:
+    """Return an address as nested tuples that are equal for equal expressions anywhere in the source."""
+    if isinstance(node, ir.Element):
+        return "place", _describe_address(node.pointer), _describe_address(node.index)
+    if isinstance(node, tuple):
+        return tuple(map(_describe_address, node))
+    if not is_dataclass(node) or isinstance(node, ir.Function):
+        return node if isinstance(node, str | int | None) else repr(node) if isinstance(node, np.generic) else id(node)
+    parts = (getattr(node, each.name) for each in fields(node) if each.name != "position")
+    return (type(node), *map(_describe_address, parts))
+
+
 def takes_turns(function: ir.Function) -> bool:
     """Return whether a function updates memory atomically, and waits in a loop that repeats the same iteration.
 
@@ -326,7 +371,7 @@ def takes_turns(function: ir.Function) -> bool:
     nodes = list(walk(function.body))
     loops = (node for node in nodes if isinstance(node, ir.Loop) and repeats_itself(node))
     return any(isinstance(node, ir.Atomic) for loop in loops for node in walk(loop)) and any(
-        isinstance(node, ir.Atomic) and not _adds_zero(node) for node in nodes
+        isinstance(node, ir.Atomic) and not adds_zero(node) for node in nodes
     )
 
 

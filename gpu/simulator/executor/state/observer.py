@@ -203,6 +203,11 @@ class Observer:
     outlives_faults = False
     """Whether it is notified of what other threads do after an invalid access, if the launch goes on then."""
 
+    @property
+    def has_findings(self) -> bool:
+        """Whether it has found an error of the kernel."""
+        return False
+
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         """Handle the beginning of a launch."""
 

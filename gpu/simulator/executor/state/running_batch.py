@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from gpu.base.errors import LaunchError, SourcePosition
@@ -57,6 +57,9 @@ class Conversions(Protocol):
 class Scheduler(Protocol):
     """Runs one warp of a batch, or one part of a warp, at a time."""
 
+    notes_accesses: bool
+    """Whether the schedule needs calls of `yield_before_strong_access`."""
+
     def pause(self, position: SourcePosition | None = None) -> None:
         """Switch to another part if it is its turn; `position` is that of the running part."""
 
@@ -88,6 +91,23 @@ class Scheduler(Protocol):
 
     def yield_before_write(self) -> None:
         """Switch to other lanes between the reads and the writes of a statement."""
+
+    def yield_before_strong_access(
+        self, site: AccessSite, location: Hashable, *, writes: bool, is_tested: bool
+    ) -> None:
+        """Switch to other parts before a strong access, if the schedule stops the running part there.
+
+        Parameters
+        ----------
+        site : AccessSite
+            The access in the source.
+        location : hashable
+            Identifies the bytes that the first lane accesses.
+        writes : bool
+            Whether the access may write.
+        is_tested : bool
+            Whether the value that it reads decides a branch.
+        """
 
     def wait_at_barrier(
         self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any

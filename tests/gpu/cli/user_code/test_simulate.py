@@ -415,7 +415,10 @@ def test_without_a_trace_nothing_tells_of_one(simulate, kernel):
 def test_what_is_no_schedule(simulate, kernel, given: str):
     done = simulate(kernel("a[0] = 1;"), "f", "--grid", 1, "--block", 1, "--arg", "zeros:1", "--schedule", given)
     assert (done.code, done.out) == (2, "")
-    assert f"{given!r} is not a schedule: use round-robin, shuffle:SEED, lanes:SEED or cached:SEED" in done.err
+    assert (
+        f"{given!r} is not a schedule: use round-robin, shuffle:SEED, lanes:SEED, preempt:SEED or cached:SEED"
+        in done.err
+    )
     assert len(done.err.strip().splitlines()) == 1
 
 

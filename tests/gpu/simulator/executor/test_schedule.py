@@ -18,7 +18,7 @@ from gpu.run.pattern_run import run_pattern
 from gpu.run.workload import Workload
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.schedule import LateChooser
+from gpu.simulator.executor.scheduling.choosers import LateChooser
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.observer import IssuedStep, Observer
 from gpu.simulator.simulated_module import SimulatedModule
@@ -269,7 +269,9 @@ def test_the_ladders_with_lanes_apart_and_with_registers(
     "text", ["", "shuffle", "shuffle:", "shuffle:-1", "shuffle:1.5", "Shuffle:1", "random:1", "shuffle:٣"]
 )
 def test_what_is_no_schedule(text: str) -> None:
-    with pytest.raises(InputError, match="is not a schedule: use round-robin, shuffle:SEED, lanes:SEED or cached:SEED"):
+    with pytest.raises(
+        InputError, match="is not a schedule: use round-robin, shuffle:SEED, lanes:SEED, preempt:SEED or cached:SEED"
+    ):
         run(build(REDUCTION), text, np.zeros(32, np.float32), 32, 128)
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
-from gpu.simulator.executor.schedule import Chooser, ShuffledChooser, WarpScheduler
+from gpu.simulator.executor.scheduling.choosers import Chooser, ShuffledChooser
+from gpu.simulator.executor.scheduling.warp_scheduler import WarpScheduler
 from gpu.simulator.executor.state.batch import Geometry
 from gpu.simulator.executor.state.running_batch import RunningBatch
 

@@ -7,13 +7,10 @@ make progress, and a seed determines the order.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -22,13 +19,12 @@ from greenlet import getcurrent, greenlet
 
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
-from gpu.base.schedules import Schedule
 from gpu.base.warp import WARP
 from gpu.simulator import ir
 from gpu.simulator.executor.barriers import build_barrier_error, check_barrier
+from gpu.simulator.executor.scheduling.choosers import Chooser, StrongAccess
 from gpu.simulator.executor.state.batch import Array
-from gpu.simulator.executor.state.batches import find_compared_constants, only_counts_iterations
-from gpu.simulator.executor.state.memory import LocalMemory
+from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.observer import IssuedStep, WarpSync
 from gpu.simulator.executor.state.running_batch import Conversions, RunningBatch, WarpOperation
 
@@ -37,209 +33,6 @@ _MAX_CHOICES = 1000
 
 _CHOICES_PER_WAITER = 4
 """The choices without parts that wait in loops, for each of them: about what one iteration of all of them takes."""
-
-_ALONE_STATEMENTS = 100
-"""Statements that a part executes alone after it began to wait: the iterations below, and some after the loop."""
-
-_COMPARED_ITERATIONS = 4
-"""Iterations of a waiting loop that must change the same variable by the same amount."""
-
-# Lanes per batch, by lanes per part: the time per statement of a part is proportional to the lanes of the batch.
-_INTERLEAVED_LANES = {WARP: 1 << 11, 1: 1 << 8}
-
-# The probabilities that a lane continues with its next statement without a switch: a seed selects one.
-_STAY_PROBABILITIES = (0.0, 0.5, 0.9)
-
-
-class LongWaits:
-    """Makes each wait longer than any number of iterations that a loop counts.
-
-    A part that waits executes some statements alone, once in each loop. If the iterations change only one integer, by a
-    constant amount, and it affects no access, the integer gets the value that it would have many iterations later.
-    """
-
-    def __init__(self) -> None:
-        self.loops: set[SourcePosition] = set()
-        """The loops that were prolonged."""
-        self._waited: set[tuple[Hashable, SourcePosition]] = set()
-        self._remaining_statements = 0
-        self._snapshots: list[list[Any]] = []
-
-    def begin_batch(self) -> None:
-        """Forget the waits of another batch."""
-        self._waited.clear()
-        self.release()
-
-    def release(self) -> None:
-        """Let other parts run again."""
-        self._remaining_statements = 0
-        self._snapshots.clear()
-
-    def keeps_running(self) -> bool:
-        """Count a statement of the running part; return whether the part continues to run alone."""
-        self._remaining_statements -= 1
-        return self._remaining_statements > 0
-
-    def prolong(self, part: Hashable, loop: ir.Loop, variables: list[Any], mask: LaneMask, values: Conversions) -> bool:
-        """Note an iteration in which a part waited, and advance the variable that counts them, if there is one.
-
-        Parameters
-        ----------
-        part : hashable
-            The running part.
-        loop : ir.Loop
-        variables : list
-            The variables of the loop's function; changed in place.
-        mask : LaneMask
-            The lanes in the loop.
-        values : Conversions
-            The algebra of the variables' values.
-
-        Returns
-        -------
-        bool
-            Whether the part continues to run alone.
-        """
-        if self._remaining_statements <= 0:
-            if (part, loop.position) in self._waited:
-                return False
-            self._waited.add((part, loop.position))
-            self._remaining_statements = _ALONE_STATEMENTS
-        self._snapshots.append([None if value is None else values.strip(value) for value in variables])
-        if len(self._snapshots) > _COMPARED_ITERATIONS:
-            slot = _find_counter(self._snapshots[-_COMPARED_ITERATIONS - 1 :], mask)
-            if slot is not None and only_counts_iterations(loop, slot):
-                self.loops.add(loop.position)
-                before, value = (snapshot[slot] for snapshot in self._snapshots[-2:])
-                first, last = (int(_get_lane(each, mask)) for each in (before, value))
-                advanced = _advance(first, last, np.asarray(value).dtype, find_compared_constants(loop, slot))
-                later = np.where(mask.bits, np.asarray(advanced, np.asarray(value).dtype), value)
-                variables[slot] = values.convert(lambda _: later, variables[slot])
-                self._snapshots.clear()
-        return True
-
-
-class Chooser:
-    """Selects the part that runs next.
-
-    Attributes
-    ----------
-    long_waits : LongWaits or None
-        Prolongs the waits of parts in loops; None if a wait ends as soon as the memory changes that it waits for.
-    """
-
-    long_waits: LongWaits | None = None
-
-    def keeps_running(self) -> bool:
-        """Return whether the running part continues without a call of `choose`."""
-        return False
-
-    def choose(self, count: int) -> int:
-        """Return the index of the next part out of `count`, which are ordered by the time they became ready."""
-        raise NotImplementedError
-
-
-class RoundRobinChooser(Chooser):
-    """Selects parts in rotation."""
-
-    def __init__(self) -> None:
-        self._last = 0
-
-    def choose(self, count: int) -> int:
-        self._last = (self._last + 1) % count
-        return self._last
-
-
-class ShuffledChooser(Chooser):
-    """Selects parts at random, from a seed."""
-
-    def __init__(self, seed: int) -> None:
-        self._generator = random.Random(seed)
-
-    def choose(self, count: int) -> int:
-        return int(self._generator.random() * count)
-
-
-class DriftingChooser(ShuffledChooser):
-    """Selects parts at random, and lets lanes run ahead of each other by a distance that depends on the seed."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self._stay_probability = self._generator.choice(_STAY_PROBABILITIES)
-
-    def keeps_running(self) -> bool:
-        return self._generator.random() < self._stay_probability
-
-
-class LateChooser(ShuffledChooser):
-    """Selects parts at random, and lets each wait in a loop last longer than any number of iterations."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self.long_waits: LongWaits = LongWaits()
-        self._seed = seed
-
-    def __str__(self) -> str:
-        """The schedule of the same parts without long waits."""
-        return f"shuffle:{self._seed}"
-
-    def keeps_running(self) -> bool:
-        return self.long_waits.keeps_running()
-
-
-@dataclass(frozen=True)
-class ExecutionOrder:
-    """The execution order of a launch.
-
-    Parameters
-    ----------
-    chooser : Chooser or None
-        Selects the next part; None if all lanes run in lockstep.
-    lanes_per_part : int
-        Lanes per part.
-    register_seed : int or None
-        The seed for caching values in registers; None for no caching.
-    """
-
-    chooser: Chooser | None = None
-    lanes_per_part: int = WARP
-    register_seed: int | None = None
-
-    @property
-    def has_long_waits(self) -> bool:
-        """Whether waits in loops are prolonged."""
-        return self.chooser is not None and self.chooser.long_waits is not None
-
-    @property
-    def batch_lanes(self) -> int:
-        """The target number of lanes per batch; a batch has at least one block."""
-        return _INTERLEAVED_LANES[self.lanes_per_part]
-
-
-def create_order(schedule: str | Chooser) -> ExecutionOrder:
-    """Return the execution order for a schedule.
-
-    Parameters
-    ----------
-    schedule : str or Chooser
-        One of `gpu.base.schedules.NAMES`, or a chooser of the next warp.
-
-    Raises
-    ------
-    InputError
-        The schedule is unknown.
-    """
-    if isinstance(schedule, Chooser):
-        return ExecutionOrder(schedule)
-    parsed = Schedule.parse(schedule)
-    match parsed.kind.name:
-        case "shuffle":
-            return ExecutionOrder(ShuffledChooser(parsed.seed))
-        case "lanes":
-            return ExecutionOrder(DriftingChooser(parsed.seed), lanes_per_part=1)
-        case "cached":
-            return ExecutionOrder(register_seed=parsed.seed)
-    return ExecutionOrder()
 
 
 class _WarpPart:
@@ -315,6 +108,7 @@ class WarpScheduler:
         self._batch = batch
         self._chooser = chooser
         self._splits_warps = lanes_per_part < WARP
+        self.notes_accesses = chooser.history is not None
         self._current: _WarpPart | None = None
         self._ready: list[_WarpPart] = []
         # Parts that found the phase of an mbarrier incomplete, and the choices since they were last ready.
@@ -421,6 +215,14 @@ class WarpScheduler:
     def yield_before_write(self) -> None:
         if self._splits_warps:
             self.pause()
+
+    def yield_before_strong_access(
+        self, site: AccessSite, location: Hashable, *, writes: bool, is_tested: bool
+    ) -> None:
+        part = self._current
+        assert part is not None
+        if self._chooser.preempts(StrongAccess(part.number, site, location, writes, is_tested)):
+            self._resume_next()
 
     def wait_at_barrier(
         self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any
@@ -559,7 +361,7 @@ class WarpScheduler:
             raise self._blocked_parts[0][2]()
         if not self._ready:
             raise self._missing_lane_error()
-        return self._ready[self._chooser.choose(len(self._ready))]
+        return self._ready[self._chooser.choose_part([part.number for part in self._ready])]
 
     def _resume(self, part: _WarpPart) -> None:
         batch = self._batch
@@ -611,45 +413,3 @@ class WarpScheduler:
             kind="barrier",
             advice="Name only the lanes that arrive, or move the call out of the branch.",
         )
-
-
-def _find_counter(snapshots: list[list[Any]], mask: LaneMask) -> int | None:
-    """Return the slot of the only variable that changed, if it is an integer and changed by a constant amount."""
-    changed = set()
-    for before, after in pairwise(snapshots):
-        for slot, (old, new) in enumerate(zip(before, after, strict=True)):
-            if old is not new and not (_is_number(old) and _is_number(new) and _is_equal(old, new, mask)):
-                changed.add(slot)
-    if len(changed) != 1:
-        return None
-    (slot,) = changed
-    values = [snapshot[slot] for snapshot in snapshots]
-    if not all(_is_number(value) and value.dtype.kind in "iu" for value in values):
-        return None
-    lanes = [np.broadcast_to(value, mask.bits.shape)[mask.lanes].astype(np.int64) for value in values]
-    steps = np.diff(np.array(lanes), axis=0)
-    same = (steps == steps[0, 0]).all() and all((each == each[0]).all() for each in lanes)
-    return slot if same and steps[0, 0] else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, np.generic | np.ndarray)
-
-
-def _is_equal(old: Any, new: Any, mask: LaneMask) -> bool:
-    return bool(np.all(np.broadcast_to(old == new, mask.bits.shape)[mask.lanes]))
-
-
-def _get_lane(value: Any, mask: LaneMask) -> Any:
-    return np.broadcast_to(value, mask.bits.shape)[mask.lanes[0]]
-
-
-def _advance(before: int, value: int, dtype: np.dtype[Any], compared: set[int]) -> int:
-    """Return a later value of a counter: just before one with which it is compared, or near the end of its range."""
-    step = value - before
-    steps = [(other - value) // step for other in compared]
-    near = min((count for count in steps if count > _COMPARED_ITERATIONS), default=0)
-    if near:
-        return value + (near - 2) * step
-    border = np.iinfo(dtype).max // 2 * (1 if step > 0 else -1)
-    return value + max((border - value) // step, 0) * step

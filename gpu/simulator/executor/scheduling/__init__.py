@@ -1,0 +1,1 @@
+"""The order in which warps and lanes run."""

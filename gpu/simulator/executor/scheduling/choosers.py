@@ -1,0 +1,149 @@
+"""Choosers: they select the part, a warp or a lane, that runs next."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+from gpu.simulator.executor.scheduling.long_waits import LongWaits
+from gpu.simulator.executor.state.memory import AccessSite
+
+# The probabilities that a lane continues with its next statement without a switch: a seed selects one.
+_STAY_PROBABILITIES = (0.0, 0.5, 0.9)
+
+
+class StrongAccess(NamedTuple):
+    """A strong access that a part is about to perform.
+
+    `location` identifies the bytes of its first lane, and `is_tested` says that the value read decides a branch.
+    """
+
+    part: int
+    site: AccessSite
+    location: Hashable
+    writes: bool
+    is_tested: bool
+
+
+class _Location:
+    """The parts that wrote a location, the sites that accessed it, and whether one of them tests its value."""
+
+    def __init__(self) -> None:
+        self.writers: set[int] = set()
+        self.sites: set[AccessSite] = set()
+        self.is_tested = False
+
+
+class AccessHistory:
+    """What runs of a kernel show of the strong accesses by which its parts compete.
+
+    Attributes
+    ----------
+    sites : set of AccessSite
+        The accesses in the source to locations that several parts of a run have written.
+    has_decisions : bool
+        Whether one of several accesses in the source to such a location tests its value.
+    """
+
+    def __init__(self) -> None:
+        self.sites: set[AccessSite] = set()
+        self.has_decisions = False
+        self._locations: defaultdict[Hashable, _Location] = defaultdict(_Location)
+
+    def begin_run(self) -> None:
+        """Forget which parts wrote which locations."""
+        self._locations.clear()
+
+    def note(self, access: StrongAccess) -> None:
+        """Note an access of the current run."""
+        location = self._locations[access.location]
+        location.sites.add(access.site)
+        location.is_tested |= access.is_tested
+        if access.writes:
+            location.writers.add(access.part)
+        if len(location.writers) > 1:
+            self.sites |= location.sites
+            self.has_decisions |= location.is_tested and len(location.sites) > 1
+
+
+class Chooser:
+    """Selects the part that runs next.
+
+    Attributes
+    ----------
+    long_waits : LongWaits or None
+        Prolongs the waits of parts in loops; None if a wait ends as soon as the memory changes that it waits for.
+    history : AccessHistory or None
+        Notes the strong accesses; None if nothing depends on them.
+    """
+
+    long_waits: LongWaits | None = None
+    history: AccessHistory | None = None
+
+    def keeps_running(self) -> bool:
+        """Return whether the running part continues without a call of `choose`."""
+        return False
+
+    def choose(self, count: int) -> int:
+        """Return the index of the next part out of `count`, which are ordered by the time they became ready."""
+        raise NotImplementedError
+
+    def choose_part(self, parts: Sequence[int]) -> int:
+        """Return the index of the next part; `parts` are the numbers of those that are ready, in the same order."""
+        return self.choose(len(parts))
+
+    def preempts(self, access: StrongAccess) -> bool:
+        """Note a strong access; return whether other parts run before the running one performs it."""
+        if self.history is not None:
+            self.history.note(access)
+        return False
+
+
+class RoundRobinChooser(Chooser):
+    """Selects parts in rotation."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def choose(self, count: int) -> int:
+        self._last = (self._last + 1) % count
+        return self._last
+
+
+class ShuffledChooser(Chooser):
+    """Selects parts at random, from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = random.Random(seed)
+
+    def choose(self, count: int) -> int:
+        return int(self._generator.random() * count)
+
+
+class DriftingChooser(ShuffledChooser):
+    """Selects parts at random, and lets lanes run ahead of each other by a distance that depends on the seed."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._stay_probability = self._generator.choice(_STAY_PROBABILITIES)
+
+    def keeps_running(self) -> bool:
+        return self._generator.random() < self._stay_probability
+
+
+class LateChooser(ShuffledChooser):
+    """Selects parts at random, and lets each wait in a loop last longer than any number of iterations."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.long_waits: LongWaits = LongWaits()
+        self._seed = seed
+
+    def __str__(self) -> str:
+        """The schedule of the same parts without long waits."""
+        return f"shuffle:{self._seed}"
+
+    def keeps_running(self) -> bool:
+        return self.long_waits.keeps_running()
