@@ -113,4 +113,11 @@ def _print_first_figure(title: str, least_time: str) -> None:
 
 
 def _print_result(identification: Mapping[str, Any], modeled_run: ModeledRun, *, json: bool) -> None:
-    print(format_json({**identification, **modeled_run.data()}) if json else format_rows(modeled_run.rows()))
+    from gpu.run.modeling.timing_model_requests import summarize_run
+
+    reason = summarize_run(modeled_run, 0.0).reason
+    if json:
+        print(format_json({**identification, **modeled_run.data(), "reason": reason}))
+        return
+    (gpu, time, *rows) = modeled_run.rows()
+    print(format_rows([gpu, time, ("why", reason), *rows]))

@@ -73,3 +73,11 @@ def test_a_wrong_name_comes_before_missing_extents(tmp_path, capsys) -> None:
     for command in ("model", "simulate"):
         assert cli.main([command, str(file), "ad"], NO_WINDOW) == 2
         assert "has no kernel 'ad'" in capsys.readouterr().err
+
+
+def test_the_command_prints_why_a_launch_takes_its_time(tmp_path, capsys) -> None:
+    file = tmp_path / "add.cu"
+    file.write_text("__global__ void add(int *a) { atomicAdd(a, (int)threadIdx.x); }\n", "utf-8")
+    words = ["model", str(file), "add", "--grid", "65536", "--block", "32", "--arg", "zeros:1"]
+    assert cli.main(words, NO_WINDOW) == 0
+    assert "limited by atomic operations: those on one word run one after the other" in capsys.readouterr().out
