@@ -203,14 +203,11 @@ class ControlFlow:
             is_complete = self._expressions.phases.write_test(item.frame, expression)
             address = self._memory.variable_address(item.frame, item.slot, expression.type)
             self._memory.store(address, expression.type, is_complete)
-            succeeds, waits, after = asm.new_name("found"), asm.new_name("waits"), asm.new_name("after")
-            asm.branch(is_complete, succeeds, waits)
-            asm.begin_block(succeeds)
-            self._warp.count_progress()
-            asm.jump(after)
-            asm.begin_block(waits)
-            asm.emit(f"store i64 {self._block.thread}, ptr {waiting}")
-            asm.begin_block(after)
+            for succeeds in asm.iterate_sides(is_complete):
+                if succeeds:
+                    self._warp.count_progress()
+                else:
+                    asm.emit(f"store i64 {self._block.thread}, ptr {waiting}")
 
         self._masks.loop_over_threads(test_phase, parallel=False)
         waiting_thread = asm.value(f"load i64, ptr {waiting}")
@@ -240,13 +237,8 @@ class ControlFlow:
     def _if(self, item: PlannedIf) -> None:
         asm, masks = self._asm, self._masks
         if item.is_uniform:
-            labels = [asm.new_name(part) for part in ("then", "else", "after")]
-            asm.branch(self._condition_value(item), labels[0], labels[1])
-            for label, side in ((labels[0], item.then), (labels[1], item.orelse)):
-                asm.begin_block(label)
-                self.write_plan(side or [])
-                asm.jump(labels[2])
-            asm.begin_block(labels[2])
+            for holds in asm.iterate_sides(self._condition_value(item)):
+                self.write_plan((item.then if holds else item.orelse) or [])
             return
         then, orelse = (masks.create_mask(asm.new_name("after")) for _ in range(2))
         others = orelse if item.orelse is not None else None

@@ -177,15 +177,10 @@ class ThreadWriter(ValueWriter):
                 for each in statements:
                     self._emit_statement(frame, each)
             case ir.If(condition, then, orelse):
-                labels = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
-                asm.branch(self.scalar(frame, condition), labels[0], labels[1])
-                asm.begin_block(labels[0])
-                self._emit_statement(frame, then)
-                asm.jump(labels[2])
-                asm.begin_block(labels[1])
-                if orelse is not None:
-                    self._emit_statement(frame, orelse)
-                asm.begin_block(labels[2])
+                for holds in asm.iterate_sides(self.scalar(frame, condition)):
+                    side = then if holds else orelse
+                    if side is not None:
+                        self._emit_statement(frame, side)
             case ir.Loop():
                 self._emit_loop(frame, statement)
             case ir.Switch():

@@ -130,6 +130,15 @@ class ExchangeLanes:
         with self.asm.loop(-(-self.threads // WARP), "warp", self.asm.no_unroll_metadata) as (warp, _):
             yield WarpVector(self, "0" if warp == "0" else self.asm.value(f"mul nuw nsw i64 {warp}, {WARP}"))
 
+    @contextmanager
+    def loop_over_active(self) -> Iterator[str]:
+        """Execute the code written inside for every active thread; yield its number."""
+        with self.asm.loop(self.threads, "lane", self.asm.no_unroll_metadata) as (thread, after):
+            active = self.asm.new_name("active")
+            self.asm.branch(self.is_active(thread), active, after)
+            self.asm.begin_block(active)
+            yield thread
+
     def active_flags_address(self, first: str) -> str | None:
         """Return the address of the active flags, a byte each, from a thread on; None if all threads are active."""
         return self._masks.active_flags_address(first)

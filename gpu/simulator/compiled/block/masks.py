@@ -322,24 +322,17 @@ class MaskStack:
             self._each_active_thread(write, parallel=parallel)
             return
         are_first, number = self._are_first_active()
-        first, some, after = asm.new_name("first"), asm.new_name("some"), asm.new_name("after")
-        if strip:
-            all_active, not_all_active = asm.new_name("every"), asm.new_name("not.every")
-            asm.branch(self.are_all_active(), all_active, not_all_active)
-            asm.begin_block(all_active)
-            with block.loop_over_threads(parallel=parallel, strip=strip):
-                write()
-            asm.jump(after)
-            asm.begin_block(not_all_active)
-        asm.branch(are_first, first, some)
-        asm.begin_block(first)
-        with block.loop_over_threads(parallel=parallel, first=number):
-            write()
-        asm.jump(after)
-        asm.begin_block(some)
-        self._each_active_thread(write, parallel=parallel)
-        asm.jump(after)
-        asm.begin_block(after)
+        for are_all in asm.iterate_sides(self.are_all_active()) if strip else (False,):
+            if are_all:
+                with block.loop_over_threads(parallel=parallel, strip=strip):
+                    write()
+                continue
+            for is_first in asm.iterate_sides(are_first):
+                if is_first:
+                    with block.loop_over_threads(parallel=parallel, first=number):
+                        write()
+                else:
+                    self._each_active_thread(write, parallel=parallel)
 
     def _each_active_thread(self, write: Callable[[], None], *, parallel: bool) -> None:
         """Run code for the active threads, in a loop over all threads that tests each."""

@@ -251,6 +251,14 @@ class KernelMemory:
         asm.emit(asm.exit_instruction)
         asm.is_terminated = True
 
+    def check(self, condition: str, failure: ThreadFailure) -> None:
+        """Record a failure of the thread, as `fail`, unless a condition holds."""
+        holds, fails = self._asm.new_name("holds"), self._asm.new_name("fails")
+        self._asm.branch(condition, holds, fails)
+        self._asm.begin_block(fails)
+        self.fail(failure, self._block.thread_index)
+        self._asm.begin_block(holds)
+
     # Arrays and structs.
 
     def array_address(self, frame: PlannedFrame, slot: int) -> str | None:

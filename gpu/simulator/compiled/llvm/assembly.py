@@ -171,6 +171,17 @@ class Assembly:
         yield
         self.begin_block(after)
 
+    def iterate_sides(self, condition: str) -> Iterator[bool]:
+        """Yield True, then False: code written in each iteration executes if the condition has that value."""
+        then, otherwise, after = (self.new_name(part) for part in ("then", "else", "after"))
+        self.branch(condition, then, otherwise)
+        for label, value in ((then, True), (otherwise, False)):
+            self.begin_block(label)
+            yield value
+            if not self.is_terminated:
+                self.jump(after)
+        self.begin_block(after)
+
     @contextmanager
     def loop(self, count: str | int, hint: str = "i", *marks: str) -> Iterator[tuple[str, str]]:
         """Execute the code written inside `count` times; yield the i64 index and the label of the next iteration.

@@ -123,13 +123,8 @@ class ValueWriter(Visitor):
             first, second = (self.scalar(frame, side) for side in sides)
             return asm.value(f"select i1 {test}, {value_type(type)} {first}, {value_type(type)} {second}")
         place = asm.alloca(type.size, "select")
-        then, otherwise, after = asm.new_name("then"), asm.new_name("else"), asm.new_name("after")
-        asm.branch(test, then, otherwise)
-        for label, side in zip((then, otherwise), sides, strict=True):
-            asm.begin_block(label)
-            self._store(place, type, self.value(frame, side), private=True)
-            asm.jump(after)
-        asm.begin_block(after)
+        for holds in asm.iterate_sides(test):
+            self._store(place, type, self.value(frame, node.chosen if holds else node.other), private=True)
         return self._load(place, type, private=True)
 
     def visit_sequence(self, node: ir.Sequence, frame: Any) -> Value:

@@ -95,10 +95,7 @@ def _shuffle_uniform(lanes: ExchangeLanes, op: str, argument: str, width: int) -
 def _shuffle_general(lanes: ExchangeLanes, op: str) -> None:
     """Give each lane the value of another lane, or its own if that is outside of its section of `width` lanes."""
     asm = lanes.asm
-    with asm.loop(lanes.threads, "lane", asm.no_unroll_metadata) as (thread, after):
-        active = asm.new_name("taking")
-        asm.branch(lanes.is_active(thread), active, after)
-        asm.begin_block(active)
+    with lanes.loop_over_active() as thread:
         lane = asm.value(f"and i64 {thread}, {WARP - 1}")
         distance = asm.value(f"and i64 {asm.value(f'zext i32 {lanes.argument(2, thread)} to i64')}, {WARP - 1}")
         width = asm.value(f"sext i32 {lanes.argument(3, thread)} to i64") if lanes.has_argument(3) else str(WARP)
@@ -177,10 +174,7 @@ def _match_any(lanes: ExchangeLanes) -> None:
     asm = lanes.asm
     kind = lanes.argument_type(1)
     total = asm.alloca(8, "total")
-    with asm.loop(lanes.threads, "lane", asm.no_unroll_metadata) as (thread, after):
-        active = asm.new_name("taking")
-        asm.branch(lanes.is_active(thread), active, after)
-        asm.begin_block(active)
+    with lanes.loop_over_active() as thread:
         first = asm.value(f"and i64 {thread}, {-WARP}")
         remaining = asm.value(f"sub i64 {lanes.threads}, {first}")
         count = asm.value(f"select i1 {asm.value(f'icmp slt i64 {remaining}, {WARP}')}, i64 {remaining}, i64 {WARP}")
@@ -231,10 +225,7 @@ def _block_vote(lanes: ExchangeLanes, op: str) -> None:
     holding, present = asm.alloca(4, "holding"), asm.alloca(4, "present")
     for each in (holding, present):
         asm.emit(f"store i32 0, ptr {each}")
-    with asm.loop(lanes.threads, "lane", asm.no_unroll_metadata) as (thread, after):
-        active = asm.new_name("taking")
-        asm.branch(lanes.is_active(thread), active, after)
-        asm.begin_block(active)
+    with lanes.loop_over_active() as thread:
         for each, bit in ((holding, _is_true(lanes, 0, thread)), (present, "true")):
             asm.update(each, "i32", "add", asm.value(f"zext i1 {bit} to i32"))
     result = asm.value(f"load i32, ptr {holding}")
@@ -243,8 +234,5 @@ def _block_vote(lanes: ExchangeLanes, op: str) -> None:
         result = asm.value(f"zext i1 {everyone} to i32")
     elif op == "__syncthreads_or":
         result = asm.value(f"zext i1 {asm.value(f'icmp ne i32 {result}, 0')} to i32")
-    with (
-        asm.loop(lanes.threads, "lane", asm.no_unroll_metadata) as (thread, _),
-        asm.execute_if(lanes.is_active(thread)),
-    ):
+    with lanes.loop_over_active() as thread:
         lanes.store_result(thread, result)

@@ -177,13 +177,9 @@ class ExpressionWriter(ValueWriter):
     def visit_cluster_address(self, expression: ir.ClusterAddress, frame: PlannedFrame) -> Value:
         asm, blocks = self._asm, prod(self._block.cluster)
         pointer, rank = self.scalar(frame, expression.pointer), self._int64_value(frame, expression.rank)
-        is_valid, is_invalid = asm.new_name("there"), asm.new_name("nowhere")
-        asm.branch(asm.value(f"icmp ult i64 {rank}, {blocks}"), is_valid, is_invalid)
-        asm.begin_block(is_invalid)
         failure_text = f"maps a rank beyond the {blocks} blocks of its cluster"
         failure = ThreadFailure(failure_text, expression.position, "out-of-bounds", "Ranks are 0 to num_blocks() - 1.")
-        self._memory.fail(failure, self._block.thread_index)
-        asm.begin_block(is_valid)
+        self._memory.check(asm.value(f"icmp ult i64 {rank}, {blocks}"), failure)
         if blocks == 1:
             return pointer
         return asm.offset(pointer, asm.value(f"mul i64 {asm.value(f'sub i64 {rank}, %rank')}, %stride"))
@@ -255,14 +251,12 @@ class ExpressionWriter(ValueWriter):
         numbers = [asm.value(f"ptrtoint ptr {each} to i64") for each in (address, "%shared")]
         is_own = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {size}")
         result = asm.alloca(type.size, "found")
-        own_block, other_block, after = asm.new_name("own"), asm.new_name("other"), asm.new_name("after")
-        asm.branch(is_own, own_block, other_block)
-        asm.begin_block(own_block)
-        asm.emit(f"store {llvm_type} {self._update_nonatomic(expression.op, type, address, values[0])}, ptr {result}")
-        asm.jump(after)
-        asm.begin_block(other_block)
-        asm.emit(f"store {llvm_type} {self._write_atomic(expression, address, values)}, ptr {result}")
-        asm.begin_block(after)
+        for is_shared in asm.iterate_sides(is_own):
+            if is_shared:
+                old = self._update_nonatomic(expression.op, type, address, values[0])
+            else:
+                old = self._write_atomic(expression, address, values)
+            asm.emit(f"store {llvm_type} {old}, ptr {result}")
         return asm.value(f"load {llvm_type}, ptr {result}")
 
     def visit_async_copy(self, expression: ir.AsyncCopy, frame: PlannedFrame) -> Value:
@@ -312,11 +306,6 @@ class ExpressionWriter(ValueWriter):
 
     def visit_assertion(self, assertion: ir.Assertion, frame: PlannedFrame) -> Value:
         """Write an assertion: the first thread that finds it false records the failure, and its worker stops."""
-        asm = self._asm
-        holds, fails = asm.new_name("holds"), asm.new_name("fails")
-        asm.branch(self.scalar(frame, assertion.condition), holds, fails)
-        asm.begin_block(fails)
         failure = ThreadFailure(f"finds the assertion `{assertion.text}` false", assertion.position, "assertion")
-        self._memory.fail(failure, self._block.thread_index)
-        asm.begin_block(holds)
+        self._memory.check(self.scalar(frame, assertion.condition), failure)
         return "0"

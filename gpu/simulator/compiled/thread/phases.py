@@ -195,13 +195,8 @@ class PhaseWriter:
         return asm.value(f"lshr i64 {old}, {PARITY_BIT}")
 
     def _write_check(self, holds: str, failure_text: str, expression: _Signal) -> None:
-        asm = self._thread.asm
-        valid, invalid = asm.new_name("right"), asm.new_name("wrong")
-        asm.branch(holds, valid, invalid)
-        asm.begin_block(invalid)
         failure = ThreadFailure(failure_text, expression.position, advice=MISUSE_ADVICE)
-        self._thread.memory.fail(failure, self._thread.block.thread_index)
-        asm.begin_block(valid)
+        self._thread.memory.check(holds, failure)
 
     def _int64_value(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         assert isinstance(expression.type, Scalar)

@@ -105,15 +105,10 @@ class StatementWriter:
                     if side is not None:
                         self._statement(frame, side)
                     return
-                labels = [asm.new_name(part) for part in ("then", "else", "after")]
-                asm.branch(holds, labels[0], labels[1])
-                for label, side in ((labels[0], then), (labels[1], orelse)):
-                    asm.begin_block(label)
+                for value in asm.iterate_sides(holds):
+                    side = then if value else orelse
                     if side is not None:
                         self._statement(frame, side)
-                    if not asm.is_terminated:
-                        asm.jump(labels[2])
-                asm.begin_block(labels[2])
             case ir.Loop():
                 self._loop(frame, statement)
             case ir.Switch():
