@@ -22,7 +22,14 @@ from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Samp
 from gpu.timing.ptx.operations import COMPARISONS, DTYPES, convert_value, find_operand_types, find_operation
 from gpu.timing.ptx.path import PERIOD, RepeatedIterations, SampledPath, Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel, find_registers, lay_out_variables
-from gpu.timing.ptx.sampled_blocks import SPECIAL_REGISTERS, BlockMemory, GridShape, LoopState, SampledBlocks
+from gpu.timing.ptx.sampled_blocks import (
+    SPECIAL_REGISTERS,
+    BlockMemory,
+    GridShape,
+    LoopState,
+    SampledAccess,
+    SampledBlocks,
+)
 from gpu.timing.ptx.thread_operations import has_thread_operations
 from gpu.timing.ptx.values import parse_constant, reinterpret_value, select_lanes, widen_value
 
@@ -847,12 +854,11 @@ class PtxMachine:
         decides = self._is_required(instruction)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            addresses = address(state)
-            kind, locations = state.resolve(space, addresses, mask)
-            state.record_request(index, kind, operation, locations, dtype.itemsize * count, mask)
+            access = state.resolve(space, address(state), mask)
+            state.record_request(index, access, operation, dtype.itemsize * count)
             if not decides:
                 return
-            values = state.load(kind, locations, dtype, count, mask)
+            values = state.load(access, dtype, count)
             for value, put, width in zip(values, puts, widths, strict=True):
                 put(state, mask, widen_value(value, width))
 
@@ -869,13 +875,12 @@ class PtxMachine:
             gets.append(self._create_getter(name, instruction.type if width == dtype.itemsize else f"b{8 * width}"))
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            addresses = address(state)
-            kind, locations = state.resolve(space, addresses, mask)
-            state.record_request(index, kind, "st", locations, dtype.itemsize * count, mask)
+            access = state.resolve(space, address(state), mask)
+            state.record_request(index, access, "st", dtype.itemsize * count)
             if not decides:
                 return
             values = [reinterpret_value(get(state), DTYPES[stored]) for get in gets]
-            state.store(kind, locations, values, DTYPES[stored], mask)
+            state.store(access, values, DTYPES[stored])
 
         return run
 
@@ -885,8 +890,7 @@ class PtxMachine:
         puts = [self._create_setter(name) for name in _split_list(instruction.operands[0])]
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            kind, locations = state.resolve("shared", address(state), mask)
-            state.record_request(index, kind, "ld", locations, 4 * len(puts), mask)
+            state.record_request(index, SampledAccess("shared", address(state), mask), "ld", 4 * len(puts))
             for put in puts:
                 put(state, mask, np.uint32(0))
 
@@ -906,7 +910,7 @@ class PtxMachine:
             if copied_bytes is not None:
                 chosen = mask.split(copied_bytes(state) > 0)[0]
             if chosen is not None:
-                state.record_request(index, "global", "ld", address(state), size, chosen)
+                state.record_request(index, SampledAccess("global", address(state), chosen), "ld", size)
 
         return run
 
@@ -971,10 +975,11 @@ class PtxMachine:
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             size = 1  # bytes per element: textures over linear memory have byte elements here
             addresses = base(state) + index(state).astype(np.int64) * size
-            state.record_request(request_index, "global", "ld", addresses, size, mask)
+            access = SampledAccess("global", addresses, mask)
+            state.record_request(request_index, access, "ld", size)
             if not decides:
                 return
-            (value,) = state.load("global", addresses, DTYPES["u8"], 1, mask)
+            (value,) = state.load(access, DTYPES["u8"], 1)
             puts[0](state, mask, value.astype(np.uint32))
             for put in puts[1:]:
                 put(state, mask, np.uint32(0))
@@ -999,24 +1004,26 @@ class PtxMachine:
         has_one_address = self._lane_registers.isdisjoint(find_registers(operands[0]))
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            kind, locations = state.resolve(space, address(state), mask)
+            access = state.resolve(space, address(state), mask)
             # The hardware counts lanes on a word of shared memory. For an address that a warp's lanes share, the
             # assembler combines their operands; if they read the previous value, only sums, of equal values or of
             # complete warps.
-            is_whole = is_equal_sum or (kind == "global" and (is_reduced or (is_scanned and mask.has_complete_warps)))
-            combined = (is_whole and (has_one_address or not locations.ndim)) or (counts_up and kind == "shared")
-            state.record_request(
-                index, kind, kind_of, locations, dtype.itemsize, mask, combined=combined,
-                is_loop=instruction.is_shared_loop,
-            )  # fmt: skip
+            is_whole = is_equal_sum or (
+                access.kind == "global" and (is_reduced or (is_scanned and mask.has_complete_warps))
+            )
+            combined = (is_whole and (has_one_address or not access.places.ndim)) or (
+                counts_up and access.kind == "shared"
+            )
+            is_loop = instruction.is_shared_loop
+            state.record_request(index, access, kind_of, dtype.itemsize, combined=combined, is_loop=is_loop)
             if not decides:
                 return
             values = [get(state) for get in gets]
-            old = state.atomic(kind, mode, locations, values, dtype, mask, used=put is not None)
+            old = state.atomic(access, mode, values, dtype, used=put is not None)
             if put is not None:
                 put(state, mask, old)
-                if kind == "global" and mode in ("add", "inc") and dtype.kind in "iu":
-                    state.record_ticket(mode, locations, values[0], dtype, mask)
+                if access.kind == "global" and mode in ("add", "inc") and dtype.kind in "iu":
+                    state.record_ticket(access, mode, values[0], dtype)
 
         return run
 

@@ -92,6 +92,25 @@ class BlockMemory:
     local_bytes: int
 
 
+@dataclass(frozen=True)
+class SampledAccess:
+    """The places that lanes access.
+
+    Parameters
+    ----------
+    kind : str
+        The state space: "global", "const", "shared" or "local".
+    places : integer or array
+        The byte offsets in the state space, one for all lanes or one per lane.
+    mask : SampleLanes
+        The active lanes.
+    """
+
+    kind: str
+    places: Value
+    mask: SampleLanes
+
+
 class SampledBlocks:
     """The registers, shared memory and path of blocks being executed."""
 
@@ -134,8 +153,9 @@ class SampledBlocks:
             self._masks[mask] = traffic.Warps(mask)
         return self._masks[mask]
 
-    def _count_wavefronts(self, places: Array, size: int, mask: SampleLanes, *, reads: bool) -> traffic.Wavefronts:
+    def _count_wavefronts(self, access: SampledAccess, size: int, *, reads: bool) -> traffic.Wavefronts:
         """Return the wavefronts of each warp's access to shared memory."""
+        places, mask = access.places, access.mask
         # Loops repeat accesses, and counting takes longer than comparing.
         key = mask.bits.tobytes(), size, reads, places.tobytes()
         if key not in self._wavefronts:
@@ -204,24 +224,25 @@ class SampledBlocks:
         """The number of stores so far that changed a value."""
         return self._memory.change_count + self._block_change_count
 
-    def resolve(self, space: str, addresses: Value, mask: SampleLanes) -> tuple[str, Value]:
-        """Return the state space of addresses, and the offsets in it."""
+    def resolve(self, space: str, addresses: Value, mask: SampleLanes) -> SampledAccess:
+        """Return the access of lanes to addresses in a state space, or to generic addresses."""
         if space != "generic":
-            return ("global" if space == "global" else space), addresses
+            return SampledAccess(space, addresses, mask)
         sample = addresses if not addresses.ndim else addresses[mask.lanes[0]]
         window = int(sample) >> WINDOW_BITS
         if window in (SHARED_WINDOW, LOCAL_WINDOW):
             inside = addresses & np.int64((1 << WINDOW_BITS) - 1)
-            return ("shared" if window == SHARED_WINDOW else "local"), inside
-        return "global", addresses
+            return SampledAccess("shared" if window == SHARED_WINDOW else "local", inside, mask)
+        return SampledAccess("global", addresses, mask)
 
-    def _flatten_offsets(self, kind: str, places: Value, mask: SampleLanes) -> Array:
+    def _flatten_offsets(self, access: SampledAccess) -> Array:
         """Return the offsets of a mask's lanes in the array that holds all lanes' memory of a kind."""
-        offsets = places[mask.lanes] if places.ndim else np.full(mask.count, places, np.int64)
-        if kind == "shared":
-            return offsets + self._shared_base[mask.lanes]
-        if kind == "local":
-            return offsets + self._lane_numbers[mask.lanes] * self._local_bytes
+        places, lanes = access.places, access.mask.lanes
+        offsets = places[lanes] if places.ndim else np.full(lanes.size, places, np.int64)
+        if access.kind == "shared":
+            return offsets + self._shared_base[lanes]
+        if access.kind == "local":
+            return offsets + self._lane_numbers[lanes] * self._local_bytes
         return offsets
 
     def _memory_bytes(self, kind: str) -> Array:
@@ -231,121 +252,77 @@ class SampledBlocks:
             self._local = np.zeros(self._local_bytes * self.lanes, np.uint8)
         return self._local
 
-    def load(self, kind: str, places: Value, dtype: np.dtype[Any], count: int, mask: SampleLanes) -> list[Value]:
-        """Return the values that lanes load, one for each element of a vector.
-
-        Parameters
-        ----------
-        kind : str
-            The state space: "global", "const", "shared" or "local".
-        places : integer or array
-            The byte offsets in the state space, one for all lanes or one per lane.
-        dtype : numpy.dtype
-        count : int
-            The number of elements of the vector.
-        mask : SampleLanes
-            The active lanes.
-        """
-        if not places.ndim and kind in ("global", "const"):
-            one = np.asarray([places])
+    def load(self, access: SampledAccess, dtype: np.dtype[Any], count: int) -> list[Value]:
+        """Return the values that lanes load, one for each of `count` elements of a vector."""
+        if not access.places.ndim and access.kind in ("global", "const"):
+            one = np.asarray([access.places])
             return [self._memory.load(one + number * dtype.itemsize, dtype)[0] for number in range(count)]
-        flat = self._flatten_offsets(kind, places, mask)
-        result = []
-        for number in range(count):
-            offsets = flat + number * dtype.itemsize if number else flat
-            if kind in ("global", "const"):
-                values = self._memory.load(offsets, dtype)
-            else:
-                view = self._memory_bytes(kind).view(dtype)
-                values = view.take(offsets // dtype.itemsize, mode="clip")
-            if mask.full:
-                result.append(values)
-            else:
-                spread = np.zeros(self.lanes, dtype)
-                spread[mask.lanes] = values
-                result.append(spread)
-        return result
+        flat = self._flatten_offsets(access)
+        parts = (flat + number * dtype.itemsize if number else flat for number in range(count))
+        return [self._spread(self._read_words(access.kind, offsets, dtype), access.mask) for offsets in parts]
 
-    def store(self, kind: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes) -> None:
+    def store(self, access: SampledAccess, values: list[Value], dtype: np.dtype[Any]) -> None:
         """Store values; lanes with offsets outside of shared or local memory are skipped.
 
         Parameters
         ----------
-        kind, places, dtype, mask
-            As of `load`.
+        access : SampledAccess
         values : list of scalar or array
             The values for each element of a vector, each one for all lanes or one per lane.
+        dtype : numpy.dtype
         """
-        flat = self._flatten_offsets(kind, places, mask)
+        flat = self._flatten_offsets(access)
         for number, value in enumerate(values):
             offsets = flat + number * dtype.itemsize if number else flat
-            lane_values = value[mask.lanes] if value.ndim else value
-            if kind in ("global", "const"):
-                self._memory.store(offsets, lane_values, dtype)
-            else:
-                view = self._memory_bytes(kind).view(dtype)
-                index = offsets // dtype.itemsize
-                inside = (index >= 0) & (index < view.size)
-                if not inside.all():
-                    index = index[inside]
-                    lane_values = (
-                        lane_values[inside] if isinstance(lane_values, np.ndarray) and lane_values.ndim else lane_values
-                    )
-                self._change_words(view, index, lane_values)
+            self._write_words(access.kind, offsets, value[access.mask.lanes] if value.ndim else value, dtype)
 
     def atomic(
-        self,
-        kind: str,
-        mode: str,
-        places: Value,
-        values: list[Value],
-        dtype: np.dtype[Any],
-        mask: SampleLanes,
-        *,
-        used: bool,
+        self, access: SampledAccess, mode: str, values: list[Value], dtype: np.dtype[Any], *, used: bool
     ) -> Value:
         """Execute an atomic operation of each lane, serialized per address; return the previous values if `used`.
 
         Parameters
         ----------
-        kind, places, dtype, mask
-            As for `load`.
+        access : SampledAccess
         mode : str
             The operation, such as "add" or "cas".
         values : list of value
             Its operands.
+        dtype : numpy.dtype
+        used : bool
         """
-        flat = self._flatten_offsets(kind, places, mask)
-        operands = [value[mask.lanes] if value.ndim else value for value in values]
-        words, index = np.unique(flat, return_inverse=True)
-        view = self._read_words(kind, words, dtype)
+        operands = [value[access.mask.lanes] if value.ndim else value for value in values]
+        words, index = np.unique(self._flatten_offsets(access), return_inverse=True)
+        view = self._read_words(access.kind, words, dtype)
         old = apply_atomics(view, index, AtomicOperation(mode, operands, used))
-        self._write_words(kind, words, view, dtype)
-        if old is None:
-            return None
+        self._write_words(access.kind, words, view, dtype)
+        return None if old is None else self._spread(old, access.mask)
+
+    def _spread(self, values: Array, mask: SampleLanes) -> Array:
+        """Return the values of a mask's lanes as one per lane of the sample."""
         if mask.full:
-            return old
-        spread = np.zeros(self.lanes, dtype)
-        spread[mask.lanes] = old
+            return values
+        spread = np.zeros(self.lanes, values.dtype)
+        spread[mask.lanes] = values
         return spread
 
-    def record_ticket(self, mode: str, places: Value, value: Value, dtype: np.dtype[Any], mask: SampleLanes) -> None:
+    def record_ticket(self, access: SampledAccess, mode: str, value: Value, dtype: np.dtype[Any]) -> None:
         """Record a ticket counter: a word in global memory to which one thread of each block adds the same value.
+
+        Nothing is recorded unless the lanes are one of each block.
 
         Parameters
         ----------
+        access : SampledAccess
+            Of global memory.
         mode : {"add", "inc"}
             The atomic operation.
-        places : integer or array
-            The addresses, one for all lanes or one per lane.
         value : integer or array
             The operand of the operation, one for all lanes or one per lane.
         dtype : numpy.dtype
             The type of the word, an integer type.
-        mask : SampleLanes
-            The active lanes. Nothing is recorded unless they are one of each block.
         """
-        flat = self._flatten_offsets("global", places, mask)
+        mask, flat = access.mask, self._flatten_offsets(access)
         added = np.unique(value[mask.lanes] if mode == "add" and value.ndim else value if mode == "add" else 1)
         drawing_blocks = np.unique(self._block[mask.lanes])
         if added.size == 1 and drawing_blocks.size == mask.count == len(self.path.blocks) and (flat == flat[0]).all():
@@ -361,14 +338,16 @@ class SampledBlocks:
             return self._memory.load(flat, dtype)
         return self._memory_bytes(kind).view(dtype).take(flat // dtype.itemsize, mode="clip")
 
-    def _write_words(self, kind: str, flat: Array, values: Array, dtype: np.dtype[Any]) -> None:
+    def _write_words(self, kind: str, flat: Array, values: Value, dtype: np.dtype[Any]) -> None:
         if kind in ("global", "const"):
             self._memory.store(flat, values, dtype)
-        else:
-            view = self._memory_bytes(kind).view(dtype)
-            index = flat // dtype.itemsize
-            inside = index < view.size
-            self._change_words(view, index[inside], values[inside])
+            return
+        view = self._memory_bytes(kind).view(dtype)
+        index = flat // dtype.itemsize
+        inside = (index >= 0) & (index < view.size)
+        if not inside.all():
+            index, values = index[inside], values[inside] if values.ndim else values
+        self._change_words(view, index, values)
 
     def _change_words(self, view: Array, index: Array, values: Value) -> None:
         """Store values to a block's shared or local memory."""
@@ -379,11 +358,9 @@ class SampledBlocks:
     def record_request(
         self,
         place: int,
-        kind: str,
+        access: SampledAccess,
         operation: str,
-        places: Value,
         size: int,
-        mask: SampleLanes,
         *,
         combined: bool = False,
         is_loop: bool = False,
@@ -394,8 +371,7 @@ class SampledBlocks:
         ----------
         place : int
             The index of the instruction in its basic block.
-        kind, places, mask
-            As for `load`.
+        access : SampledAccess
         operation : {"ld", "ld.volatile", "st", "atom", "red"}
             A volatile load bypasses the L1 cache.
         size : int
@@ -405,6 +381,7 @@ class SampledBlocks:
         is_loop : bool
             Whether an atomic operation is a loop that repeats it until no other thread has changed the word.
         """
+        kind, places, mask = access.kind, access.places, access.mask
         operation, _, volatile = operation.partition(".")
         warps, lanes = mask.warps, mask.lanes_per_warp[mask.warps]
         passes = np.ones(warps.size, np.int64)
@@ -423,7 +400,7 @@ class SampledBlocks:
             else:
                 passes = count_contending_lanes(rows, mask.rows)
         elif kind == "shared" and places.ndim:
-            passes, minimum, _ = self._count_wavefronts(places, size, mask, reads=operation == "ld")
+            passes, minimum, _ = self._count_wavefronts(access, size, reads=operation == "ld")
         elif kind == "const" and places.ndim:
             passes = count_distinct_addresses(rows, mask.rows)
         if kind == "global" or kind == "local":
@@ -435,21 +412,16 @@ class SampledBlocks:
         conflicts = passes - minimum if kind == "shared" else np.zeros(warps.size, np.int64)
         rounds = count_contending_lanes(rows, mask.rows) if is_loop else None
         if is_loop:
-            passes = 2 * self._count_block_rounds(places, mask)  # each round loads and stores
-        self.requests.append(
-            (
-                place,
-                MemoryRequest(
-                    kind, operation, warps, lanes, passes, starts, sectors, conflicts, bool(volatile), rounds
-                ),
-            )
+            passes = 2 * self._count_block_rounds(access)  # each round loads and stores
+        request = MemoryRequest(
+            kind, operation, warps, lanes, passes, starts, sectors, conflicts, bool(volatile), rounds
         )
+        self.requests.append((place, request))
 
-    def _count_block_rounds(self, places: Value, mask: SampleLanes) -> Array:
+    def _count_block_rounds(self, access: SampledAccess) -> Array:
         """Return for each of a mask's warps how many threads of its block access one of its words of shared memory."""
-        _, words, threads = np.unique(
-            self._flatten_offsets("shared", places, mask), return_inverse=True, return_counts=True
-        )
+        mask = access.mask
+        _, words, threads = np.unique(self._flatten_offsets(access), return_inverse=True, return_counts=True)
         rounds = np.zeros(mask.lanes_per_warp.size, np.int64)
         np.maximum.at(rounds, mask.lanes // WARP, threads[words])
         return rounds[mask.warps]

@@ -105,8 +105,8 @@ class StatementWriter:
                     if side is not None:
                         self._statement(frame, side)
                     return
-                for value in asm.iterate_sides(holds):
-                    side = then if value else orelse
+                for is_true in asm.iterate_sides(holds):
+                    side = then if is_true else orelse
                     if side is not None:
                         self._statement(frame, side)
             case ir.Loop():
