@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,44 +16,34 @@ from gpu.recording.tables import NO_LANES, NO_STATEMENT, NOT_A_BRANCH, EventRow
 from gpu.recording.variables import RegisterState, TraceVariables
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The parts of a trace that an event reads from."""
-
-    data: TraceData
-    lanes: TraceLanes
-    arrays: TraceArrays
-    variables: TraceVariables
-
-
 class Event:
     """A statement that lanes executed together."""
 
-    def __init__(self, parts: _Parts, number: int) -> None:
-        self._parts = parts
-        self._row = EventRow(*parts.data.events[number].tolist())
+    def __init__(self, events: Events, number: int) -> None:
+        self._events = events
+        self._row = EventRow(*events.data.events[number].tolist())
         self.number = number
 
     @property
     def kind(self) -> str:
         """The kind of step, as of `observe.IssuedStep`, or "advance" for the step of a for loop."""
-        return self._parts.data.kinds[self._row.kind]
+        return self._events.data.kinds[self._row.kind]
 
     @property
     def position(self) -> SourcePosition:
         """The source position."""
-        return self._parts.data.positions[self._row.position]
+        return self._events.data.positions[self._row.position]
 
     @property
     def function(self) -> str:
         """The name of the running function."""
-        return self._parts.data.functions[self._row.function].name
+        return self._events.data.functions[self._row.function].name
 
     @property
     def statement(self) -> ExecutedStatement:
         """The executed statement; empty at a barrier."""
         number = self._row.statement
-        return ExecutedStatement() if number == NO_STATEMENT else self._parts.data.statements[number]
+        return ExecutedStatement() if number == NO_STATEMENT else self._events.data.statements[number]
 
     @property
     def frame(self) -> int:
@@ -74,22 +63,22 @@ class Event:
     @property
     def lanes(self) -> Array:
         """The active lanes, ascending; numbers within the batch."""
-        return self._parts.lanes.mask_lanes(self._row.mask)
+        return self._events.lanes.mask_lanes(self._row.mask)
 
     @property
     def blocks(self) -> Array:
         """The number of each active lane's block in the grid."""
-        return self._parts.lanes.threads(self.batch, self.lanes)[0]
+        return self._events.lanes.threads(self.batch, self.lanes)[0]
 
     @property
     def threads(self) -> Array:
         """The number of each active lane's thread in its block, x fastest."""
-        return self._parts.lanes.threads(self.batch, self.lanes)[1]
+        return self._events.lanes.threads(self.batch, self.lanes)[1]
 
     @property
     def launch(self) -> int:
         """The number of the launch: 0 for the host's, larger for child launches."""
-        return self._parts.lanes.launch(self.batch).number
+        return self._events.lanes.launch(self.batch).number
 
     @property
     def true_lanes(self) -> Array | None:
@@ -97,42 +86,42 @@ class Event:
         mask = self._row.taken
         if mask == NOT_A_BRANCH or self.kind == "switch":
             return None
-        return np.empty(0, np.int64) if mask == NO_LANES else self._parts.lanes.mask_lanes(mask)
+        return np.empty(0, np.int64) if mask == NO_LANES else self._events.lanes.mask_lanes(mask)
 
     @property
     def accesses(self) -> list[TraceAccess]:
         """The memory accesses, in order."""
-        data = self._parts.data
+        data = self._events.data
         next_event = self.number + 1
         last = int(data.events["access"][next_event]) if next_event < len(data.events) else len(data.accesses)
-        return [self._parts.arrays.access(row) for row in range(self._row.access, last)]
+        return [self._events.arrays.access(row) for row in range(self._row.access, last)]
 
     @property
     def registers(self) -> dict[str, RegisterState]:
         """The variables that this event wrote, by name; `defined` marks the lanes that wrote."""
-        return self._parts.variables.registers_written(self.number)
+        return self._events.variables.registers_written(self.number)
 
     @property
     def pointers(self) -> dict[str, RegisterState]:
         """The pointers that this event wrote, by name; `defined` marks the lanes that wrote."""
-        return self._parts.variables.pointers_written(self.number)
+        return self._events.variables.pointers_written(self.number)
 
 
 class Events(Sequence[Event]):
     """The events of a trace, oldest first."""
 
     def __init__(self, data: TraceData, lanes: TraceLanes, arrays: TraceArrays, variables: TraceVariables) -> None:
-        self._parts = _Parts(data, lanes, arrays, variables)
+        self.data, self.lanes, self.arrays, self.variables = data, lanes, arrays, variables
 
     def __len__(self) -> int:
-        return len(self._parts.data.events)
+        return len(self.data.events)
 
     def __getitem__(self, number: Any) -> Any:
         if isinstance(number, slice):
             return [self[index] for index in range(*number.indices(len(self)))]
         if not -len(self) <= number < len(self):
             raise IndexError(number)
-        return Event(self._parts, number % len(self))
+        return Event(self, number % len(self))
 
     def __iter__(self) -> Iterator[Event]:
-        return (Event(self._parts, number) for number in range(len(self)))
+        return (Event(self, number) for number in range(len(self)))
