@@ -65,8 +65,9 @@ def _build_picture(models: RecordingModels, found: LocatedFinding) -> FindingPic
     if 0 <= about < count:
         indices |= set(range(max(0, about - 2), min(count, about + _CONTEXT)))
     return FindingPicture(
-        found.moment, _write_caption(models, found, f" at {faulty.name}[{about}]"), _count_warps(launch),
-        found.thread, faulty.name, _list_elements(models, found, faulty.array, sorted(indices)), accesses,
+        found.moment, _write_caption(models, found, f" at {faulty.name}[{about}]"),
+        models.recording.warps[found.launch], found.thread, faulty.name,
+        _list_elements(models, found, faulty.array, sorted(indices)), accesses,
     )  # fmt: skip
 
 
@@ -82,7 +83,9 @@ def _build_race_picture(
     names = (models.recording.name_thread(found.launch, each.block, each.thread) for each in (race.first, race.second))
     caption = f"{_describe(found)}: {' and '.join(names)} at {race.name}[{race.element}]"
     elements = _list_elements(models, found, race.array, indices)
-    return FindingPicture(found.moment, caption, _count_warps(launch), found.thread, race.name, elements, accesses)
+    return FindingPicture(
+        found.moment, caption, models.recording.warps[found.launch], found.thread, race.name, elements, accesses
+    )
 
 
 def _build_lanes_picture(models: RecordingModels, found: LocatedFinding, launch: LaunchSpan) -> FindingPicture:
@@ -91,7 +94,7 @@ def _build_lanes_picture(models: RecordingModels, found: LocatedFinding, launch:
     states = lanes.state[block]
     first = max(0, min(thread // WARP - 1, len(states) - _MAX_WARPS))
     return FindingPicture(
-        found.moment, _write_caption(models, found), _count_warps(launch), found.thread,
+        found.moment, _write_caption(models, found), models.recording.warps[found.launch], found.thread,
         lanes=states[first : first + _MAX_WARPS], first_warp=first, summary=lanes.summary(block),
     )  # fmt: skip
 
@@ -120,7 +123,3 @@ def _describe(found: LocatedFinding) -> str:
     from gpu.messages.verdicts import collect_mistakes, describe_mistakes
 
     return describe_mistakes(collect_mistakes([found.finding]))
-
-
-def _count_warps(launch: LaunchSpan) -> int:
-    return launch.trace.launches[0].lanes_per_block // WARP
