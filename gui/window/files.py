@@ -13,13 +13,13 @@ from gpu.base.errors import InputError
 from gpu.declaration.presentation import InputKind
 from gpu.declaration.roles import Role
 from gpu.files.arrays import EXTENSIONS as NUMBERS
-from gui.bodies_view.files import BODY_FILES, TIPSY
-from gui.bodies_view.view import BodiesView
 from gui.lessons.presenter import LessonPresenter
 from gui.model.sequences import SUFFIX as SEQUENCE
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
 from gui.qt.exported_files import write_image
+from gui.run_view.bodies.files import BODY_FILES, TIPSY
+from gui.run_view.bodies.view import BodiesView
 from gui.user_kernel.page import UserKernelPage
 from gui.user_kernel.program.page import ProgramPage
 from gui.user_kernel.user_file import SUFFIXES as KERNELS

@@ -10,13 +10,13 @@ from PyQt6.QtWidgets import QStackedWidget, QWidget
 from gpu.declaration.pattern import Progress
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModelPattern
-from gui.bodies_view.view import BodiesView
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
 from gui.model.request_queue import describe_progress
 from gui.model.run_counter import compute_run_key
 from gui.model.settings import SavedSettings
 from gui.model.time_modeler import ModelFollower
 from gui.model.workbench import Workbench
+from gui.run_view.bodies.view import BodiesView
 from gui.step_view.warps.timeline_requests import TimelineSubject
 from gui.widgets.view_keys import accepts_text
 from gui.window.messages import Messages

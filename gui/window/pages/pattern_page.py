@@ -18,7 +18,6 @@ from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.messages.runs.writer import StepWriter
 from gpu.messages.shared_arrays import SharedArray
-from gui.bodies_view.view import BodiesView
 from gui.compare_view.atomics_tab import AtomicsTab
 from gui.compare_view.tab import CompareTab
 from gui.editor.source_pane import SourcePane
@@ -27,6 +26,7 @@ from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, S
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.qt.events import StyleListener
+from gui.run_view.bodies.view import BodiesView
 from gui.run_view.cards.devices_card import DevicesCard
 from gui.run_view.cards.modeled_card import ModeledCard, find_line_code
 from gui.run_view.examples import Examples

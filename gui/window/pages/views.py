@@ -14,9 +14,9 @@ from gpu.declaration.presentation import (
     Presentation,
 )
 from gpu.declaration.roles import Role
-from gui.bodies_view.view import BodiesView
 from gui.model.request_queue import RequestQueue
 from gui.run_view.array import ArrayView
+from gui.run_view.bodies.view import BodiesView
 from gui.run_view.filtered_image import FilteredImageView
 from gui.run_view.image_counts import ImageCountsView
 from gui.run_view.matrices import MatricesView

@@ -9,9 +9,9 @@ from PyQt6.QtCore import Qt
 
 from gpu.messages.events import Failure, Ready
 from gpu.messages.runs.pattern_runs import RunPattern
-from gui.bodies_view.simulation import FRAME_S
-from tests.gui.bodies_view.conftest import body_requests, wait_for_simulation
+from gui.run_view.bodies.simulation import FRAME_S
 from tests.gui.conftest import DEVICE, wait_until_idle
+from tests.gui.run_view.bodies.conftest import body_requests, wait_for_simulation
 
 
 def start_simulation(window):

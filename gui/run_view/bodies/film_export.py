@@ -7,8 +7,8 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.messages.events import Failure
-from gui.bodies_view.recorder import FilmRecorder
-from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
+from gui.run_view.bodies.recorder import FilmRecorder
+from gui.run_view.bodies.simulation import BodiesFrame, LiveSimulation
 
 
 class FilmExport(QObject):

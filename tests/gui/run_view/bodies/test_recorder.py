@@ -8,7 +8,7 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 
-from gui.bodies_view.recorder import GIF_WIDTH, FilmRecorder
+from gui.run_view.bodies.recorder import GIF_WIDTH, FilmRecorder
 
 COLORS = ((200, 30, 30), (30, 200, 30), (30, 30, 200))
 

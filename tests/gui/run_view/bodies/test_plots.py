@@ -7,7 +7,7 @@ import pytest
 from PyQt6.QtCore import QPoint, QRectF
 
 from gpu.messages.bodies import BodyFigures, ConservedQuantities
-from gui.bodies_view.plots import (
+from gui.run_view.bodies.plots import (
     STRIPS,
     Plots,
     compute_axis_range,
@@ -16,7 +16,7 @@ from gui.bodies_view.plots import (
     format_title_figures,
     round_up_to_nice_number,
 )
-from gui.bodies_view.time_series import CAPACITY, TimeSeries
+from gui.run_view.bodies.time_series import CAPACITY, TimeSeries
 
 
 def test_a_history_keeps_the_whole_time_in_little_memory():

@@ -7,7 +7,7 @@ import pytest
 
 from gpu.messages.bodies import Camera
 from gpu.patterns.nbody.picture import view_matrix
-from gui.bodies_view import camera as cameras
+from gui.run_view.bodies import camera as cameras
 
 CAMERA = Camera(yaw=0.7, pitch=0.4, distance=5.0, target=(1.0, 2.0, 3.0))
 

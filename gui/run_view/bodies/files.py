@@ -13,8 +13,8 @@ from gpu.messages.events import Failure
 from gpu.messages.files import SaveArray
 from gpu.messages.requests import Acknowledgment, ArrayResult, Request
 from gpu.messages.shared_arrays import SharedArray
-from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.model.request_queue import RequestQueue
+from gui.run_view.bodies.simulation import BodiesFrame, LiveSimulation
 from gui.widgets.basic import format_count
 from gui.widgets.file_dialogs import choose_existing_file, choose_new_file
 

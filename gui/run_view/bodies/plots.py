@@ -13,11 +13,11 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 from gpu.declaration.pattern import Array
 from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.messages.bodies import BodyFigures
-from gui.bodies_view.time_series import TimeSeries
 from gui.painting.colors import warp_color
 from gui.painting.theme import Theme, code_font, look
 from gui.plots.axes import tick_font
 from gui.qt.timers import create_repeating_timer
+from gui.run_view.bodies.time_series import TimeSeries
 
 _AXIS_WIDTH = 58
 _GAP = 10

@@ -17,15 +17,15 @@ from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.messages.bodies import Camera, PickBody, PickedBody
 from gpu.messages.events import Failure
 from gpu.messages.runs.pattern_runs import RunPattern
-from gui.bodies_view import camera as cameras
-from gui.bodies_view.canvas import BodiesCanvas
-from gui.bodies_view.controls import Controls
-from gui.bodies_view.files import BodyFiles
-from gui.bodies_view.film_export import FilmExport
-from gui.bodies_view.plots import Plots
-from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.model.records import FinishedRun, PointedElement
 from gui.model.request_queue import RequestQueue, describe_progress
+from gui.run_view.bodies import camera as cameras
+from gui.run_view.bodies.canvas import BodiesCanvas
+from gui.run_view.bodies.controls import Controls
+from gui.run_view.bodies.files import BodyFiles
+from gui.run_view.bodies.film_export import FilmExport
+from gui.run_view.bodies.plots import Plots
+from gui.run_view.bodies.simulation import BodiesFrame, LiveSimulation
 from gui.run_view.view import RunView
 from gui.widgets.basic import Card, ElidedLabel, column, format_count, format_figure
 from gui.widgets.view_keys import ViewKeys

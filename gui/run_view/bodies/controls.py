@@ -5,10 +5,10 @@ from __future__ import annotations
 from PyQt6.QtCore import QSize, Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QMenu, QPushButton, QSlider, QWidget
 
-from gui.bodies_view.simulation import LiveSimulation
 from gui.painting.glyphs import glyph
 from gui.painting.theme import look
 from gui.qt.events import StyleListener
+from gui.run_view.bodies.simulation import LiveSimulation
 from gui.widgets.basic import Segments, button, label, restyle, row, set_role
 from gui.widgets.wrapping import WrappingLayout
 

@@ -12,9 +12,9 @@ from gpu.declaration.pattern import Progress
 from gpu.messages.bodies import LoadBodies, SaveBodies
 from gpu.messages.events import Failure
 from gpu.messages.files import SaveArray
-from gui.bodies_view.canvas import BodiesCanvas
 from gui.painting.theme import look
-from tests.gui.bodies_view.conftest import body_requests, wait_for_simulation
+from gui.run_view.bodies.canvas import BodiesCanvas
+from tests.gui.run_view.bodies.conftest import body_requests, wait_for_simulation
 
 BODIES = "x,y,z,vx,vy,vz,m\n0,0,0,0,0,0,1\n1,0,0,0,1,0,0.5\n0,2,0,1,0,0,0.25\n"
 

@@ -21,9 +21,9 @@ from PyQt6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
 from gpu.messages.bodies import Camera
-from gui.bodies_view import camera as cameras
 from gui.painting.pyramid import to_qimage
 from gui.painting.theme import DARK, code_font, look
+from gui.run_view.bodies import camera as cameras
 
 _SPACE_COLOR = "#04060b"
 _LABEL_BACKGROUND = QColor(4, 6, 11, 190)
