@@ -140,8 +140,8 @@ class Exports(QObject):
             ("Recording…", "Save recording", _RECORDINGS, self.write_recording),
         )
         self._add_action(_PICTURE, self.export_picture)
-        for text, *words in writers:
-            self._add_action(text, partial(self._export, *words))
+        for text, title, kinds, write in writers:
+            self._add_action(text, partial(self._export, title, kinds, write))
         self._add_action(_COPY, self.copy_picture)
 
     def _add_action(self, text: str, do: Callable[[], object]) -> None:
