@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -125,6 +126,7 @@ def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -
             find_compiler(),
             "-shared",
             *_LINKING,
+            *_WRAPPED,
             "-o",
             str(target),
             *map(str, objects),
@@ -161,6 +163,12 @@ def _wrap_header(name: str) -> str:
     return "".join((*pushes, f"#include_next <{name}>\n", *pops))
 
 
+_WRAPPED = (
+    [f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc", "free")]
+    if platform.libc_ver()[0] == "glibc"
+    else []
+)
+"""host_blocks.cpp has these functions for the program's calls; libraries call the system's."""
 _LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--exclude-libs,ALL") if sys.platform == "linux" else ()
 """Where g++ links a static C++ library, its symbols are hidden: half of them would be those of the library that this
 process has loaded, and `std::cout` would crash."""

@@ -69,6 +69,16 @@ WRONG: list[tuple[str, str | Edits, str]] = [
         (("sizeof(float)", "sizeof(double)"), ("y.data(), device_y, bytes", "y.data(), device_y, n * 4")),
         "too much",
     ),
+    (
+        COPIES,
+        (
+            ("x.data(), bytes", "memcpy(calloc(n, 4), x.data(), n * 4), bytes"),
+            ("sizeof(float)", "sizeof(double)"),
+            ("y.data(), device_y, bytes", "y.data(), device_y, n * 4"),
+            ("#include <vector>", "#include <cstdlib>\n#include <cstring>\n#include <vector>"),
+        ),
+        "too much",
+    ),
     (COPIES, (('"%.9g\\n", value', '"%d\\n", (int)value'),), "differs"),
     (COPIES, (('printf("%.9g\\n", value);', 'printf("%.9g", value);'),), "wrong number of results"),
     (COPIES, (("    return 0;", "    return 1;"),), "exit code"),

@@ -1,4 +1,5 @@
-// Host memory from `new`, linked to each program: the runtime asks how far a copy may go behind an address.
+// Host memory from `new` and `malloc`, linked to each program: the runtime asks how far a copy may go behind an address.
+// The linker replaces the program's calls of `malloc` by `__wrap_malloc`, and those of `__real_malloc` by `malloc`.
 #include <cstdlib>
 
 #ifdef __GLIBC__
@@ -6,6 +7,13 @@
 #include <cstdint>
 #include <malloc.h>
 #include <new>
+
+extern "C" {
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void __real_free(void *memory);
+}
 
 namespace {
 
@@ -35,9 +43,8 @@ Block *find_slot(const char *address, const char *wanted) {
     return nullptr;
 }
 
-void *allocate(size_t size) {
-    void *memory = std::malloc(size ? size : 1);
-    if (!memory) throw std::bad_alloc();
+void *add_block(void *memory, size_t size) {
+    if (!memory) return nullptr;
     Lock lock;
     Block *slot = find_slot((char *)memory, (char *)memory); // one that a library has freed
     if (!slot) slot = find_slot((char *)memory, nullptr);
@@ -45,13 +52,21 @@ void *allocate(size_t size) {
     return memory;
 }
 
-void release(void *memory) {
+void remove_block(void *memory) {
     if (!memory) return;
-    {
-        Lock lock;
-        if (Block *slot = find_slot((char *)memory, (char *)memory)) slot->begin = nullptr;
-    }
-    std::free(memory);
+    Lock lock;
+    if (Block *slot = find_slot((char *)memory, (char *)memory)) slot->begin = nullptr;
+}
+
+void *allocate(size_t size) {
+    void *memory = __real_malloc(size ? size : 1);
+    if (!memory) throw std::bad_alloc();
+    return add_block(memory, size);
+}
+
+void release(void *memory) {
+    remove_block(memory);
+    __real_free(memory);
 }
 
 } // namespace
@@ -64,7 +79,18 @@ LOCKSTEP_WEAK void operator delete[](void *memory) noexcept { release(memory); }
 LOCKSTEP_WEAK void operator delete(void *memory, size_t) noexcept { release(memory); }
 LOCKSTEP_WEAK void operator delete[](void *memory, size_t) noexcept { release(memory); }
 
-// Return the bytes from an address to the end of its block, or -1 if the address is in no block from `new`.
+extern "C" {
+void *__wrap_malloc(size_t size) { return add_block(__real_malloc(size), size); }
+void *__wrap_calloc(size_t count, size_t size) { return add_block(__real_calloc(count, size), count * size); }
+void *__wrap_realloc(void *memory, size_t size) {
+    remove_block(memory);
+    void *other = __real_realloc(memory, size);
+    return add_block(other, size);
+}
+void __wrap_free(void *memory) { release(memory); }
+}
+
+// Return the bytes from an address to the end of its block, or -1 if the address is in no known block.
 extern "C" long long lockstep_block_bytes(const char *address) {
     Lock lock;
     for (const Block &block : blocks) {

@@ -697,7 +697,7 @@ int main() {
 
 
 def test_what_only_the_simulator_does_not_launch_is_said(program):
-    """And a launch that no GPU takes is only an error, as there."""
+    """And for a launch that no GPU takes, the limit."""
     terms = " + ".join(["1"] * (nesting.MAX_EXPRESSION_DEPTH - 20))
     ended = program(
         f"__device__ int count(int n) {{ return n == 0 ? 0 : count(n - 1) + {terms}; }}\n"
@@ -717,7 +717,9 @@ int main() {
     assert ended.stdout == "cudaErrorInvalidConfiguration cudaErrorInvalidConfiguration\n"
     complaint = "recursive calls within deeply nested expressions exceed the simulator's stack"
     assert complaint in " ".join(ended.stderr.split())
-    assert ended.stderr.count("lockstep: ") == 1
+    limit = "lockstep: The launch at program.cu:17 fails. find: a block of 2048 threads; at most 1024 are possible.\n"
+    assert ended.stderr.startswith(limit)
+    assert ended.stderr.count("lockstep: ") == 2
 
 
 def test_a_specialization_is_launched_whatever_its_signature_names(program):
