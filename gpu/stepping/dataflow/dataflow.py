@@ -16,7 +16,7 @@ from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
 from gpu.stepping.dataflow.labels import label_rows
 from gpu.stepping.dataflow.provenance import Provenance
-from gpu.stepping.dataflow.rows import Rows
+from gpu.stepping.dataflow.rows import DataflowRows
 from gpu.stepping.dataflow.value_graph import Columns, ValueGraph
 
 _SELECTIONS = frozenset(("?:", "min", "max", "fmin", "fmax", "fminf", "fmaxf"))
@@ -49,7 +49,7 @@ class Dataflow:
         self.provenance = Provenance(recording)
         columns = Columns(self.provenance)
         self._graph = ValueGraph(self.provenance, columns)
-        self._rows = Rows(self.provenance, columns, self._graph)
+        self._rows = DataflowRows(self.provenance, columns, self._graph)
         self.rows = self._rows.entries
         label_rows(recording, self.rows)
 

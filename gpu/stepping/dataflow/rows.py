@@ -39,7 +39,7 @@ class Row:
 
     Parameters
     ----------
-    rows : Rows
+    rows : DataflowRows
         All rows of the picture.
     number : int
     storage : Storage
@@ -55,7 +55,7 @@ class Row:
         A short text: the loop variable that changed, or the array's name or the line. `labels.label_rows` sets it.
     """
 
-    def __init__(self, rows: Rows, number: int, storage: Storage, launch: int, step: int, writes: Array) -> None:
+    def __init__(self, rows: DataflowRows, number: int, storage: Storage, launch: int, step: int, writes: Array) -> None:
         self._rows = rows
         self.number, self.storage, self.launch, self.step, self.writes = number, storage, launch, step, writes
         self.label = ""
@@ -257,7 +257,7 @@ class Row:
         )
 
 
-class Rows:
+class DataflowRows:
     """All rows of a dataflow picture, in order; the input arrays of a launch precede its other rows.
 
     Parameters
