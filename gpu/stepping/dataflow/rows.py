@@ -55,7 +55,9 @@ class Row:
         A short text: the loop variable that changed, or the array's name or the line. `labels.label_rows` sets it.
     """
 
-    def __init__(self, rows: DataflowRows, number: int, storage: Storage, launch: int, step: int, writes: Array) -> None:
+    def __init__(
+        self, rows: DataflowRows, number: int, storage: Storage, launch: int, step: int, writes: Array
+    ) -> None:
         self._rows = rows
         self.number, self.storage, self.launch, self.step, self.writes = number, storage, launch, step, writes
         self.label = ""
