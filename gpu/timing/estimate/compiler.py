@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -24,6 +25,10 @@ _MINIMUM_REGISTERS, _MAXIMUM_REGISTERS = 8, 255
 
 _REDUCTION, _REDUCTION_CAPABILITY = "llvm.nvvm.redux", 8.0
 """The intrinsic of `__reduce_add_sync` and its siblings, and the least compute capability that has it."""
+
+_JUMP_TABLE = "brx.idx"
+"""The instruction of a jump table, which `PtxMachine` does not execute."""
+_KERNEL_HEAD = re.compile(r"^(define ptx_kernel .*?)((?: !dbg !\d+)? \{)$", re.MULTILINE)
 
 
 class CapabilityError(CompileError):
@@ -71,6 +76,9 @@ def generate_ptx(
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
         ptx: str = machine.emit_assembly(module)
+        if _JUMP_TABLE in ptx:
+            branches = llvm.parse_assembly(_KERNEL_HEAD.sub(r'\1 "no-jump-tables"="true"\2', str(module)))
+            ptx = machine.emit_assembly(branches)
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[0]
         raise CompileError(f"{function.name} cannot be estimated without nvcc: {reason}.", detail=str(error)) from None

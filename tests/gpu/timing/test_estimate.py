@@ -492,3 +492,20 @@ def test_a_load_of_matrices_is_one_instruction(tmp_path, without_nvcc) -> None:
     assert estimate is not None
     assert estimate.shared_passes == 4 + 4
     assert estimate.instructions < 25
+
+
+def test_a_switch_with_many_cases_becomes_branches(tmp_path) -> None:
+    """Each case loads and changes its own element."""
+    cases = "".join(
+        f"case {each}: a[{each * each}] {'+-^'[each % 3]}= a[{each}] + {each}; break;" for each in range(12)
+    )
+    text = f"__global__ void choose(int *a) {{ switch (a[0]) {{ {cases} }} }}"
+    simulated = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("choose")
+    kernel = parse_ptx(generate_ptx(simulated.function, simulated.variables, "9.0", "k.cu")).find_kernel("choose")
+    wanted, found = (np.arange(128, dtype=np.int32) + 7 for _ in range(2))
+    simulated.launch((1, 1, 1), (1, 1, 1), [wanted.view(np.uint8)])
+    memory = SampledMemory({0: found.view(np.uint8)})
+    address = np.array([memory.address(0)], np.int64).view(np.uint8)
+    PtxMachine(kernel, {}).run(GridShape((1, 1, 1), (1, 1, 1)), address, range(1), memory)
+    assert found.tolist() == wanted.tolist()
+    assert found[49] != 49 + 7
