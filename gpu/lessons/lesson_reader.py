@@ -161,11 +161,127 @@ class _TomlBlock:
         short = reason if len(reason) <= _MAX_REASON_LENGTH else f"{reason[:half]}…{reason[-half:]}"
         return InputError(f"{self.file}:{line}: {short}")
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> _Table:
         try:
-            return parse(self.text)
+            return _Table(self, parse(self.text))
         except TomlError as error:
             raise InputError(f"{self.file}:{self.line + error.line - 1}: Invalid TOML: {error.reason}.") from None
+
+
+class _Table(dict[str, Any]):
+    """A table of a block. Its methods raise InputError, at the line of the key, if a value has another type."""
+
+    def __init__(self, block: _TomlBlock, values: dict[str, Any]) -> None:
+        super().__init__(values)
+        self.block = block
+        self.error = block.error
+
+    def check_keys(self, keys: Sequence[str], description: str) -> None:
+        for key in self:
+            if key not in keys:
+                raise self.error(f"{key!r} is not a key of {description}; available: {', '.join(keys)}.", key)
+
+    def check_expression(self, value: Any, key: str) -> Any:
+        """Return a value, which has to be an expression's text or a number."""
+        if not isinstance(value, str | int | float) or (
+            isinstance(value, int | float) and not abs(value) < _NUMBER_LIMIT
+        ):
+            raise self.error(f"{key} has {format_value(value)} instead of an expression or a number.", key)
+        return value
+
+    def read_typed(self, key: str, type: type) -> Any:
+        value = self.get(key)
+        if not isinstance(value, type) or isinstance(value, bool):
+            raise self.error(f"{key} is missing, or not {'a string' if type is str else 'an integer'}.", key)
+        return value
+
+    def read_text(self, key: str) -> str:
+        text: str = self.read_typed(key, str) if key in self else ""
+        return text
+
+    def read_texts(self, key: str) -> list[str]:
+        return self._read_list(key, str, "strings")
+
+    def read_table(self, key: str) -> _Table:
+        value = self.get(key, {})
+        if not isinstance(value, dict):
+            raise self.error(f"{key} must be a table of names and values.", key)
+        return _Table(self.block, value)
+
+    def read_tables(self, key: str) -> list[_Table]:
+        return [_Table(self.block, table) for table in self._read_list(key, dict, "tables")]
+
+    def _read_list(self, key: str, type: type, description: str) -> list[Any]:
+        value = self.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(each, type) for each in value):
+            raise self.error(f"{key} must be a list of {description}.", key)
+        return value
+
+    def read_expression(self, key: str) -> Any:
+        """Return an expression's text or a number; 0 if it is missing."""
+        return self.check_expression(self.get(key, 0), key)
+
+    def read_expressions(self, key: str) -> dict[str, Any]:
+        return {name: self.check_expression(each, name) for name, each in self.read_table(key).items()}
+
+    def read_integer(self, key: str, default: int | None = None, maximum: int = MAX_ELEMENTS) -> int:
+        """Return a non-negative integer; if it is missing, the default, if any."""
+        value: int = self.read_typed(key, int) if default is None or key in self else default
+        if not 0 <= value <= maximum:
+            raise self.error(f"{key} must be an integer from 0 to {maximum}, not {format_value(value)}.", key)
+        return value
+
+    def read_real_number(self, key: str, default: float) -> float:
+        value = self.get(key, default)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < _NUMBER_LIMIT:
+            raise self.error(f"{key} must be a non-negative number, not {format_value(value)}.", key)
+        return float(value)
+
+    def read_sizes(self, key: str) -> tuple[int, ...]:
+        """Return a size, or the sizes of a list; none if it is missing."""
+        value = self.get(key, [])
+        sizes = value if isinstance(value, list) else [value]
+        if not all(isinstance(size, int) and 0 < size <= MAX_ELEMENTS for size in sizes):
+            raise self.error(f"{key} must be an integer from 1 to {MAX_ELEMENTS}, or a list of such integers.", key)
+        return tuple(sizes)
+
+    def read_extents(self, key: str) -> tuple[str | int, ...]:
+        """Return the one to three extents of a grid or block; (1,) if they are missing."""
+        value = self.get(key, 1)
+        extents = value if isinstance(value, list) else [value]
+        if not 1 <= len(extents) <= 3 or not all(isinstance(extent, str | int) for extent in extents):
+            raise self.error(f"The {key} must be one to three numbers or expressions.", key)
+        return tuple(self.check_expression(extent, key) for extent in extents)
+
+    def parse_array(self, key: str, text: Any) -> StageArray | None:
+        """Return the array that a text describes; None for another value. An invalid size raises InputError."""
+        try:
+            return StageArray.parse(text) if isinstance(text, str) else None
+        except InputError as error:
+            raise self.error(error.message, key) from None
+
+    def read_place(self, key: str) -> Place:
+        table = self.read_table(key)
+        table.check_keys([field.name for field in fields(Place)], "a place")
+        time = table.get("time", 1)
+        is_list = isinstance(time, list)
+        times = time if is_list else [time]
+        if not times or not all(isinstance(each, int) and 0 < abs(each) <= MAX_ELEMENTS for each in times):
+            raise table.error(
+                "time must be a number from 1, or from -1 to count from the end, or a list of such numbers.", "time"
+            )
+        line = table.get("line", 0)
+        place = Place(
+            line=line if isinstance(line, str) else table.read_integer("line", 0),
+            time=tuple(time) if is_list else time,
+            phase=table.read_text("phase"),
+            barrier=table.read_integer("barrier", 0),
+            launch=table.read_integer("launch", 0),
+            end=table.get("end", False) is True,
+        )
+        if not (place.line or place.phase or place.barrier or place.launch or place.end):
+            raise table.error("A place needs a line, a phase, a barrier, a launch, or end = true.", key)
+        return place
 
 
 class _LessonReader:
@@ -181,11 +297,13 @@ class _LessonReader:
         head = _FRONT_MATTER.match(self._text)
         if head is None:
             raise InputError(f"{self._file}:1: A lesson must begin with +++, lines of TOML such as a title, and +++.")
-        block = _TomlBlock(head["body"], 2, self._file)
-        about = block.read()
-        _check_keys(block, about, ("title", "order", "needs", "minutes", "lifts", "kernels"), "the lesson's head")
-        for name, values in _read_table(block, about, "kernels").items():
-            self._stages[name] = self._read_stage(block, name, values)
+        about = _TomlBlock(head["body"], 2, self._file).read()
+        about.check_keys(("title", "order", "needs", "minutes", "lifts", "kernels"), "the lesson's head")
+        kernels = about.read_table("kernels")
+        for name, values in kernels.items():
+            if not isinstance(values, dict):
+                raise about.error(f"The kernel {format_value(name)} must be a table, such as [kernels.{name}].", name)
+            self._stages[name] = self._read_stage(name, kernels.read_table(name))
         begins = [*_HEADING.finditer(self._text, head.end())]
         text = self._text[head.end() : begins[0].start() if begins else len(self._text)].strip()
         if not begins:
@@ -200,14 +318,14 @@ class _LessonReader:
             steps.append(self._read_step(heading, end, steps[-1].scene if steps else None))
         return Lesson(
             self._folder,
-            _read_typed(block, about, "title", str),
-            _read_integer(block, about, "order"),
-            tuple(_read_texts(block, about, "needs")),
-            _read_integer(block, about, "minutes"),
+            about.read_typed("title", str),
+            about.read_integer("order"),
+            tuple(about.read_texts("needs")),
+            about.read_integer("minutes"),
             text,
             self._stages,
             tuple(steps),
-            unlocked_variants=tuple(_read_variant(block, text) for text in _read_texts(block, about, "lifts")),
+            unlocked_variants=tuple(_read_variant(about, text) for text in about.read_texts("lifts")),
         )
 
     def _find_line(self, offset: int) -> int:
@@ -215,88 +333,83 @@ class _LessonReader:
 
     # The lesson's kernels.
 
-    def _read_stage(self, block: _TomlBlock, name: str, values: Any) -> Stage:
-        if not isinstance(values, dict):
-            raise block.error(f"The kernel {format_value(name)} must be a table, such as [kernels.{name}].", name)
+    def _read_stage(self, name: str, values: _Table) -> Stage:
         keys = ("file", "kernel", "grid", "block", "shared", "arguments", "arrays", "launches", "constants", "let",
                  "expects", "tolerance", "program", "type", "status", "streams", "failure_status")  # fmt: skip
-        _check_keys(block, values, keys, f"the kernel {format_value(name)}")
+        values.check_keys(keys, f"the kernel {format_value(name)}")
         program: ProgramInterface | None = None
-        arrays = {key: self._read_array(block, key, text) for key, text in _read_table(block, values, "arrays").items()}
+        arrays = {key: self._read_array(values, key, text) for key, text in values.read_table("arrays").items()}
         if "launches" in values and values.get("program") is not True:
-            launches = tuple(self._read_launch(block, table) for table in _read_tables(block, values, "launches"))
+            launches = tuple(self._read_launch(each, each.get("arguments")) for each in values.read_tables("launches"))
         else:
-            arguments = dict(_read_table(block, values, "arguments"))
+            arguments = dict(values.read_table("arguments"))
             for key, text in arguments.items():
-                if isinstance(text, str) and (array := _parse_array(block, key, text)) is not None:
+                if (array := values.parse_array(key, text)) is not None:
                     arrays[key] = array
                     arguments[key] = key
             if values.get("program") is True:
-                launches, program = (), self._read_program(block, values, arguments)
+                launches, program = (), self._read_program(values, arguments)
             else:
-                launches = (self._read_launch(block, {**values, "arguments": list(arguments.values())}),)
-        expects = _read_expressions(block, values, "expects")
+                launches = (self._read_launch(values, [*arguments.values()]),)
+        expects = values.read_expressions("expects")
         for key in expects:
             if key not in arrays:
-                raise block.error(f"expects has the name {format_value(key)}, but there is no such array.", "expects")
-        file = _read_typed(block, values, "file", str)
+                raise values.error(f"expects has the name {format_value(key)}, but there is no such array.", "expects")
+        file = values.read_typed("file", str)
         try:
             read_kernel_file(self._folder, file)
         except InputError as error:
-            raise block.error(error.message, "file") from None
+            raise values.error(error.message, "file") from None
         return Stage(
             file=file,
             arrays=arrays,
             launches=launches,
-            constants={key: str(text) for key, text in _read_expressions(block, values, "constants").items()},
-            named_expressions=_read_expressions(block, values, "let"),
+            constants={key: str(text) for key, text in values.read_expressions("constants").items()},
+            named_expressions=values.read_expressions("let"),
             expectations={key: str(text) for key, text in expects.items()},
-            tolerance=_read_real_number(block, values, "tolerance", 1e-5),
+            tolerance=values.read_real_number("tolerance", 1e-5),
             program=program,
         )
 
-    def _read_program(
-        self, block: _TomlBlock, values: Mapping[str, Any], arguments: Mapping[str, Any]
-    ) -> ProgramInterface:
+    def _read_program(self, values: _Table, arguments: Mapping[str, Any]) -> ProgramInterface:
         for key in ("kernel", "grid", "shared", "constants"):
             if key in values:
-                raise block.error(f"A program launches its kernels itself: remove {key}.", key)
+                raise values.error(f"A program launches its kernels itself: remove {key}.", key)
         if not values.get("expects"):
-            raise block.error("A program needs expects: the expected contents of its arrays.", "program")
+            raise values.error("A program needs expects: the expected contents of its arrays.", "program")
         type = values.get("type", "float")
         if type not in _ELEMENT_TYPES:
-            raise block.error(f"{format_value(type)} is not a type; available: {', '.join(_ELEMENT_TYPES)}.", "type")
+            raise values.error(f"{format_value(type)} is not a type; available: {', '.join(_ELEMENT_TYPES)}.", "type")
         return ProgramInterface(
-            tuple(_read_expression(block, argument, "arguments") for argument in arguments.values()),
+            tuple(values.check_expression(argument, "arguments") for argument in arguments.values()),
             _ELEMENT_TYPES[type],
-            _read_expression(block, values.get("status", 0), "status"),
-            _read_integer(block, values, "streams", 0),
-            _read_expression(block, values.get("block", 0), "block"),
-            _read_expression(block, values.get("launches", 0), "launches"),
-            _read_integer(block, values, "failure_status", 0),
+            values.read_expression("status"),
+            values.read_integer("streams", 0),
+            values.read_expression("block"),
+            values.read_expression("launches"),
+            values.read_integer("failure_status", 0),
         )
 
-    def _read_array(self, block: _TomlBlock, name: str, text: Any) -> StageArray:
-        array = _parse_array(block, name, text) if isinstance(text, str) else None
+    def _read_array(self, values: _Table, name: str, text: Any) -> StageArray:
+        array = values.parse_array(name, text)
         if array is None:
-            raise block.error(
+            raise values.error(
                 f'{format_value(text)} is not an array: write "in SIZE", "out SIZE" or "inout SIZE".', name
             )
         return array
 
-    def _read_launch(self, block: _TomlBlock, values: Mapping[str, Any]) -> StageLaunch:
-        arguments = values.get("arguments")
+    def _read_launch(self, values: _Table, arguments: Any) -> StageLaunch:
         if not isinstance(arguments, list):
-            raise block.error("A launch needs arguments: names of arrays, numbers and expressions.", "arguments")
-        kernel = _read_typed(block, values, "kernel", str)
+            raise values.error("A launch needs arguments: names of arrays, numbers and expressions.", "arguments")
+        kernel = values.read_typed("kernel", str)
         if len(kernel) > _MAX_NAME_LENGTH:
-            raise block.error(f"A kernel's name can have at most {_MAX_NAME_LENGTH} characters.", "kernel")
+            raise values.error(f"A kernel's name can have at most {_MAX_NAME_LENGTH} characters.", "kernel")
         return StageLaunch(
             kernel,
-            _read_extents(block, values, "grid"),
-            _read_extents(block, values, "block"),
-            tuple(_read_expression(block, argument, "arguments") for argument in arguments),
-            _read_expression(block, values.get("shared", 0), "shared"),
+            values.read_extents("grid"),
+            values.read_extents("block"),
+            tuple(values.check_expression(argument, "arguments") for argument in arguments),
+            values.read_expression("shared"),
         )
 
     # Steps.
@@ -315,293 +428,176 @@ class _LessonReader:
                 raise InputError(f"{self._file}:{where}: This TOML block is not closed: end it with ```.")
             return LessonStep(heading["title"], text, line, previous_scene)
         (fence,) = blocks
-        block = _TomlBlock(fence["body"], self._find_line(heading.end() + fence.start("body")), self._file)
-        values = block.read()
-        _check_keys(block, values, ("show", "question", "task"), "a step")
+        values = _TomlBlock(fence["body"], self._find_line(heading.end() + fence.start("body")), self._file).read()
+        values.check_keys(("show", "question", "task"), "a step")
         if "question" in values and "task" in values:
-            raise block.error("A step can have a question or a task, not both: move one to another step.", "task")
-        scene = (
-            self._read_scene(block, _read_table(block, values, "show"), previous_scene)
-            if "show" in values
-            else previous_scene
-        )
-        question = (
-            self._read_question(block, _read_table(block, values, "question"), scene) if "question" in values else None
-        )
-        task = self._read_task(block, _read_table(block, values, "task")) if "task" in values else None
+            raise values.error("A step can have a question or a task, not both: move one to another step.", "task")
+        scene = self._read_scene(values.read_table("show"), previous_scene) if "show" in values else previous_scene
+        question = self._read_question(values.read_table("question"), scene) if "question" in values else None
+        task = self._read_task(values.read_table("task")) if "task" in values else None
         return LessonStep(heading["title"], text, line, scene, question, task)
 
-    def _read_scene(self, block: _TomlBlock, values: Mapping[str, Any], previous_scene: Scene | None) -> Scene:
+    def _read_scene(self, values: _Table, previous_scene: Scene | None) -> Scene:
         keys = ("pattern", "variant", "parameters", "kernel", "n", "tab", "at")
-        _check_keys(block, values, keys, "[show]")
-        place = _read_place(block, _read_table(block, values, "at"), "at") if "at" in values else None
+        values.check_keys(keys, "[show]")
+        place = values.read_place("at") if "at" in values else None
         tab = values.get("tab", "step")
         if tab not in TABS:
-            raise block.error(f"There is no tab {format_value(tab)}; available: {', '.join(TABS)}.", "tab")
+            raise values.error(f"There is no tab {format_value(tab)}; available: {', '.join(TABS)}.", "tab")
         if "pattern" in values:
             patterns = all_patterns()
             name = values["pattern"]
             if not isinstance(name, str) or name not in patterns:
-                raise block.error(
+                raise values.error(
                     f"There is no pattern {format_value(name)}; available: {', '.join(patterns)}.", "pattern"
                 )
             pattern = patterns[name]
             variant = values.get("variant", pattern.default_variant)
             if variant not in (each.name for each in pattern.variants):
                 names = ", ".join(each.name for each in pattern.variants)
-                raise block.error(f"{pattern.title} has no variant {format_value(variant)}; it has {names}.", "variant")
-            parameters = _read_table(block, values, "parameters")
+                raise values.error(
+                    f"{pattern.title} has no variant {format_value(variant)}; it has {names}.", "variant"
+                )
+            parameters = dict(values.read_table("parameters"))
             for key in parameters:
                 if key not in (parameter.name for parameter in pattern.parameters):
                     names = ", ".join(parameter.name for parameter in pattern.parameters)
-                    raise block.error(f"{pattern.title} has no parameter {key!r}; it has {names}.", key)
+                    raise values.error(f"{pattern.title} has no parameter {key!r}; it has {names}.", key)
             return Scene(pattern.name, variant, parameters, tab=tab, place=place)
         if "kernel" in values:
             if isinstance(values["kernel"], str) and getattr(self._stages.get(values["kernel"]), "program", None):
-                raise block.error("A scene shows a kernel, not a whole program.", "kernel")
+                raise values.error("A scene shows a kernel, not a whole program.", "kernel")
             if not isinstance(values["kernel"], str) or values["kernel"] not in self._stages:
                 names = ", ".join(self._stages) or "none"
-                raise block.error(
+                raise values.error(
                     f"The lesson's head has no kernel {format_value(values['kernel'])}; it has {names}.", "kernel"
                 )
-            sizes = _read_sizes(block, values, "n")
+            sizes = values.read_sizes("n")
             if not sizes:
-                raise block.error("n is missing: a number, or a list to select from.", "kernel")
+                raise values.error("n is missing: a number, or a list to select from.", "kernel")
             return Scene(stage=values["kernel"], sizes=sizes, tab=tab, place=place)
         if previous_scene is None:
-            raise block.error("[show] needs a pattern, or a kernel of the lesson's head.", "show")
+            raise values.error("[show] needs a pattern, or a kernel of the lesson's head.", "show")
         return Scene(
             previous_scene.pattern, previous_scene.variant, previous_scene.parameters, previous_scene.stage,
-            _read_sizes(block, values, "n") or previous_scene.sizes, tab, place,
+            values.read_sizes("n") or previous_scene.sizes, tab, place,
         )  # fmt: skip
 
-    def _read_question(self, block: _TomlBlock, values: Mapping[str, Any], scene: Scene | None) -> Question:
-        ask = _read_typed(block, values, "ask", str)
+    def _read_question(self, values: _Table, scene: Scene | None) -> Question:
+        ask = values.read_typed("ask", str)
         if ask not in QUESTIONS:
-            raise block.error(f"{ask!r} is not a kind of question; available: {', '.join(QUESTIONS)}.", "ask")
+            raise values.error(f"{ask!r} is not a kind of question; available: {', '.join(QUESTIONS)}.", "ask")
         if scene is None:
-            raise block.error("A question needs a scene: add [show] here or in an earlier step.", "question")
+            raise values.error("A question needs a scene: add [show] here or in an earlier step.", "question")
         kind = QUESTIONS[ask]
-        _check_keys(
-            block, values, ("ask", "prompt", "hints", *kind.optional_options), f"a question of the kind {ask!r}"
-        )
+        values.check_keys(("ask", "prompt", "hints", *kind.optional_options), f"a question of the kind {ask!r}")
         for name in kind.required_options:
             if name not in values:
-                raise block.error(f"A question of the kind {ask!r} needs {name!r}.", "ask")
+                raise values.error(f"A question of the kind {ask!r} needs {name!r}.", "ask")
         for name, allowed in kind.choices.items():
             if name in values and values[name] not in allowed:
-                raise block.error(
+                raise values.error(
                     f"{name} must be one of {', '.join(allowed)}, not {format_value(values[name])}.", name
                 )
-        options = {name: _read_option(block, values, name) for name in kind.optional_options if name in values}
-        prompt = _read_typed(block, values, "prompt", str) if "prompt" in values else ""
-        return Question(ask, prompt, tuple(_read_texts(block, values, "hints")), options, block.line)
+        options = {name: _read_option(values, name) for name in kind.optional_options if name in values}
+        prompt = values.read_text("prompt")
+        return Question(ask, prompt, tuple(values.read_texts("hints")), options, values.block.line)
 
-    def _read_task(self, block: _TomlBlock, values: Mapping[str, Any]) -> Task:
+    def _read_task(self, values: _Table) -> Task:
         keys = ("name", "kind", "prompt", "kernel", "start", "sizes", "hidden", "kinds", "limits", "requires", "orders",
                 "modeled", "mistakes", "hints")  # fmt: skip
-        _check_keys(block, values, keys, "a task")
-        name = _read_typed(block, values, "name", str)
+        values.check_keys(keys, "a task")
+        name = values.read_typed("name", str)
         if not _NAME.fullmatch(name):
-            raise block.error(f"{name!r} is not a task name: use small letters, digits and hyphens.", "name")
+            raise values.error(f"{name!r} is not a task name: use small letters, digits and hyphens.", "name")
         if name in self._tasks:
-            raise block.error(f"The task name {name!r} is used twice.", "name")
+            raise values.error(f"The task name {name!r} is used twice.", "name")
         self._tasks.add(name)
-        kind = _read_typed(block, values, "kind", str)
+        kind = values.read_typed("kind", str)
         if kind not in TASK_KINDS:
-            raise block.error(f"{kind!r} is not a kind of task; available: {', '.join(TASK_KINDS)}.", "kind")
-        stage = _read_typed(block, values, "kernel", str)
+            raise values.error(f"{kind!r} is not a kind of task; available: {', '.join(TASK_KINDS)}.", "kind")
+        stage = values.read_typed("kernel", str)
         if stage not in self._stages:
             names = ", ".join(self._stages) or "none"
-            raise block.error(f"The lesson's head has no kernel {stage!r}; it has {names}.", "kernel")
-        limits, requirements = (_read_expressions(block, values, key) for key in ("limits", "requires"))
+            raise values.error(f"The lesson's head has no kernel {stage!r}; it has {names}.", "kernel")
+        limits, requirements = (values.read_expressions(key) for key in ("limits", "requires"))
         for limit in (*limits, *requirements):
             if limit not in LIMIT_COUNTERS:
-                raise block.error(f"{limit!r} is not a counter; available: {', '.join(LIMIT_COUNTERS)}.", limit)
+                raise values.error(f"{limit!r} is not a counter; available: {', '.join(LIMIT_COUNTERS)}.", limit)
         if self._stages[stage].program is not None and ({"limits", "requires", "modeled"} & values.keys()):
-            raise block.error("A task whose submission is a whole program has no limits.", "limits")
-        kinds = tuple(_read_texts(block, values, "kinds")) or INPUT_KINDS
+            raise values.error("A task whose submission is a whole program has no limits.", "limits")
+        kinds = tuple(values.read_texts("kinds")) or INPUT_KINDS
         for input_kind in kinds:
             if input_kind not in INPUT_KINDS:
-                raise block.error(
+                raise values.error(
                     f"{input_kind!r} is not a kind of input; available: {', '.join(INPUT_KINDS)}.", "kinds"
                 )
-        hidden_sizes = _read_sizes(block, values, "hidden")
+        hidden_sizes = values.read_sizes("hidden")
         if hidden_sizes and (len(hidden_sizes) != 2 or hidden_sizes[0] > hidden_sizes[1]):
-            raise block.error("hidden must be the least and the greatest hidden size: [66000, 70000].", "hidden")
+            raise values.error("hidden must be the least and the greatest hidden size: [66000, 70000].", "hidden")
         if not hidden_sizes and not values.get("sizes"):
             hidden_sizes = DEFAULT_HIDDEN_SIZES
-        mistakes = tuple(self._read_mistake(block, table) for table in _read_tables(block, values, "mistakes"))
+        mistakes = tuple(self._read_mistake(table) for table in values.read_tables("mistakes"))
         if kind == "repair" and not mistakes:
-            raise block.error("A repair task needs mistakes: [[task.mistakes]]; the first is the one to repair.")
+            raise values.error("A repair task needs mistakes: [[task.mistakes]]; the first is the one to repair.")
         if kind == "rewrite":
             try:
-                read_kernel_file(self._folder, _read_typed(block, values, "start", str))
+                read_kernel_file(self._folder, values.read_typed("start", str))
             except InputError as error:
-                raise block.error(error.message.removeprefix(f"{self._file}:{block.line}: "), "start") from None
+                raise values.error(error.message.removeprefix(f"{self._file}:{values.block.line}: "), "start") from None
         return Task(
-            name, kind, _read_typed(block, values, "prompt", str), stage,
-            start=_read_typed(block, values, "start", str) if "start" in values else "",
-            sizes=tuple(sorted(_read_sizes(block, values, "sizes"))) or DEFAULT_SIZES,
+            name, kind, values.read_typed("prompt", str), stage,
+            start=values.read_text("start"),
+            sizes=tuple(sorted(values.read_sizes("sizes"))) or DEFAULT_SIZES,
             hidden_sizes=hidden_sizes,
             kinds=kinds,
             limits=limits,
             requirements=requirements,
-            schedule_count=_read_integer(block, values, "orders", DEFAULT_SCHEDULE_COUNT, _MAX_SCHEDULES),
-            modeled_limit=_read_modeled_limit(block, values),
+            schedule_count=values.read_integer("orders", DEFAULT_SCHEDULE_COUNT, _MAX_SCHEDULES),
+            modeled_limit=_read_modeled_limit(values),
             mistakes=mistakes,
-            hints=tuple(_read_texts(block, values, "hints")),
-            line=block.line,
+            hints=tuple(values.read_texts("hints")),
+            line=values.block.line,
         )  # fmt: skip
 
-    def _read_mistake(self, block: _TomlBlock, values: Mapping[str, Any]) -> PlannedMistake:
+    def _read_mistake(self, values: _Table) -> PlannedMistake:
         try:
-            return PlannedMistake(**{name: _read_typed(block, values, name, str) for name in values})
+            return PlannedMistake(**{name: values.read_typed(name, str) for name in values})
         except TypeError:
-            raise block.error("A mistake needs says (its explanation), replace (the old text) and by (the new text).",
+            raise values.error("A mistake needs says (its explanation), replace (the old text) and by (the new text).",
                               "mistakes") from None  # fmt: skip
 
 
-def _check_keys(block: _TomlBlock, values: Mapping[str, Any], keys: Sequence[str], description: str) -> None:
-    for key in values:
-        if key not in keys:
-            raise block.error(f"{key!r} is not a key of {description}; available: {', '.join(keys)}.", key)
-
-
-def _read_table(block: _TomlBlock, values: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = values.get(key, {})
-    if not isinstance(value, dict):
-        raise block.error(f"{key} must be a table of names and values.", key)
-    return value
-
-
-def _read_typed(block: _TomlBlock, values: Mapping[str, Any], key: str, type: type) -> Any:
-    value = values.get(key)
-    if not isinstance(value, type) or isinstance(value, bool):
-        raise block.error(f"{key} is missing, or not {'a string' if type is str else 'an integer'}.", key)
-    return value
-
-
-def _read_texts(block: _TomlBlock, values: Mapping[str, Any], key: str) -> list[str]:
-    value = values.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise block.error(f"{key} must be a list of strings.", key)
-    return value
-
-
-def _read_tables(block: _TomlBlock, values: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    value = values.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise block.error(f"{key} must be a list of tables.", key)
-    return value
-
-
-def _parse_array(block: _TomlBlock, key: str, text: str) -> StageArray | None:
-    try:
-        return StageArray.parse(text)
-    except InputError as error:
-        raise block.error(error.message, key) from None
-
-
-def _read_expression(block: _TomlBlock, value: Any, key: str) -> Any:
-    """Return an expression's text, or a number."""
-    if not isinstance(value, str | int | float) or (isinstance(value, int | float) and not abs(value) < _NUMBER_LIMIT):
-        raise block.error(f"{key} has {format_value(value)} instead of an expression or a number.", key)
-    return value
-
-
-def _read_expressions(block: _TomlBlock, values: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {name: _read_expression(block, each, name) for name, each in _read_table(block, values, key).items()}
-
-
-def _read_integer(
-    block: _TomlBlock, values: Mapping[str, Any], key: str, default: int | None = None, maximum: int = MAX_ELEMENTS
-) -> int:
-    """Return a non-negative integer; if it is missing, the default, if any."""
-    value: int = _read_typed(block, values, key, int) if default is None or key in values else default
-    if not 0 <= value <= maximum:
-        raise block.error(f"{key} must be an integer from 0 to {maximum}, not {format_value(value)}.", key)
-    return value
-
-
-def _read_real_number(block: _TomlBlock, values: Mapping[str, Any], key: str, default: float) -> float:
-    value = values.get(key, default)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < _NUMBER_LIMIT:
-        raise block.error(f"{key} must be a non-negative number, not {format_value(value)}.", key)
-    return float(value)
-
-
-def _read_option(block: _TomlBlock, values: Mapping[str, Any], name: str) -> Any:
+def _read_option(question: _Table, name: str) -> Any:
     """Return an option of a question."""
     match name:
         case "block":
-            return _read_integer(block, values, name)
+            return question.read_integer(name)
         case "n":
-            return _read_sizes(block, values, name)
+            return question.read_sizes(name)
         case "gpu":
-            return tuple(_read_texts(block, values, name)) if isinstance(values[name], list) else (values[name],)
+            return tuple(question.read_texts(name)) if isinstance(question[name], list) else (question[name],)
         case "until":
-            return _read_place(block, _read_table(block, values, name), name)
+            return question.read_place(name)
         case "element":
-            return _read_expression(block, values[name], name)
-    return _read_typed(block, values, name, str)
+            return question.read_expression(name)
+    return question.read_typed(name, str)
 
 
-def _read_modeled_limit(block: _TomlBlock, values: Mapping[str, Any]) -> dict[str, Any]:
+def _read_modeled_limit(task: _Table) -> dict[str, Any]:
     """Return a task's limit of the modeled time; empty if there is none."""
-    table = _read_table(block, values, "modeled")
+    table = task.read_table("modeled")
     if not table:
         return {}
-    _check_keys(block, table, ("gpu", "n", "times"), "[task.modeled]")
-    limit = {"n": _read_integer(block, table, "n"), "times": _read_real_number(block, table, "times", 1.2)}
-    return {**limit, **({"gpu": _read_typed(block, table, "gpu", str)} if "gpu" in table else {})}
+    table.check_keys(("gpu", "n", "times"), "[task.modeled]")
+    limit = {"n": table.read_integer("n"), "times": table.read_real_number("times", 1.2)}
+    return {**limit, **({"gpu": table.read_typed("gpu", str)} if "gpu" in table else {})}
 
 
-def _read_variant(block: _TomlBlock, text: str) -> tuple[str, str]:
+def _read_variant(head: _Table, text: str) -> tuple[str, str]:
     """Return the pattern and variant of a name such as "scan/brent-kung"."""
     name, _, variant = text.partition("/")
     pattern = all_patterns().get(name)
     if pattern is None or variant not in (each.name for each in pattern.variants):
-        raise block.error(
-            f"There is no variant {text!r}; write PATTERN/VARIANT, such as reduction/neighbored.", "lifts"
-        )
+        raise head.error(f"There is no variant {text!r}; write PATTERN/VARIANT, such as reduction/neighbored.", "lifts")
     return name, variant
-
-
-def _read_sizes(block: _TomlBlock, values: Mapping[str, Any], key: str) -> tuple[int, ...]:
-    value = values.get(key, [])
-    sizes = value if isinstance(value, list) else [value]
-    if not all(isinstance(size, int) and 0 < size <= MAX_ELEMENTS for size in sizes):
-        raise block.error(f"{key} must be an integer from 1 to {MAX_ELEMENTS}, or a list of such integers.", key)
-    return tuple(sizes)
-
-
-def _read_extents(block: _TomlBlock, values: Mapping[str, Any], key: str) -> tuple[str | int, ...]:
-    value = values.get(key, 1)
-    extents = value if isinstance(value, list) else [value]
-    if not 1 <= len(extents) <= 3 or not all(isinstance(extent, str | int) for extent in extents):
-        raise block.error(f"The {key} must be one to three numbers or expressions.", key)
-    return tuple(_read_expression(block, extent, key) for extent in extents)
-
-
-def _read_place(block: _TomlBlock, values: Mapping[str, Any], key: str) -> Place:
-    _check_keys(block, values, [field.name for field in fields(Place)], "a place")
-    time = values.get("time", 1)
-    is_list = isinstance(time, list)
-    times = time if is_list else [time]
-    if not times or not all(isinstance(each, int) and 0 < abs(each) <= MAX_ELEMENTS for each in times):
-        raise block.error(
-            "time must be a number from 1, or from -1 to count from the end, or a list of such numbers.", "time"
-        )
-    line = values.get("line", 0)
-    place = Place(
-        line=line if isinstance(line, str) else _read_integer(block, values, "line", 0),
-        time=tuple(time) if is_list else time,
-        phase=_read_typed(block, values, "phase", str) if "phase" in values else "",
-        barrier=_read_integer(block, values, "barrier", 0),
-        launch=_read_integer(block, values, "launch", 0),
-        end=values.get("end", False) is True,
-    )
-    if not (place.line or place.phase or place.barrier or place.launch or place.end):
-        raise block.error("A place needs a line, a phase, a barrier, a launch, or end = true.", key)
-    return place
