@@ -29,25 +29,6 @@ from gpu.simulator.counting.traffic import (
 )
 
 
-@dataclass(frozen=True)
-class Queue:
-    """Threads of a warp with atomic operations on one element, which are therefore serialized.
-
-    Parameters
-    ----------
-    array : str
-        The array's name.
-    element, block : int
-    threads : tuple of int
-        The threads' numbers in the block.
-    """
-
-    array: str
-    element: int
-    block: int
-    threads: tuple[int, ...]
-
-
 @dataclass(frozen=True, eq=False)
 class Address:
     """An element that atomic operations of one statement target, from any warps; they are serialized.
@@ -68,6 +49,12 @@ class Address:
     block: int
     blocks: Array
     threads: Array
+
+    @property
+    def longest_queue(self) -> int:
+        """The most threads of one warp that target the element."""
+        warps = np.stack((self.blocks, self.threads // WARP))
+        return int(np.unique(warps, axis=1, return_counts=True)[1].max())
 
 
 class AccessCounts(NamedTuple):
@@ -109,10 +96,6 @@ class AccessTraffic:
     bank, word : int arrays, shape (warps, 32)
         For shared memory: the bank and the word of each lane of a warp, -1 for inactive lanes. Lanes that access one
         word of a bank share it, except in atomic operations. An element of 8 or 16 bytes uses 2 or 4 banks.
-    blocks, warps : int arrays
-        The block in the grid, and the warp in the block, of each row of `bank`.
-    queues : tuple of Queue
-        For an atomic operation, longest first; queues of a single thread are omitted.
     addresses : tuple of Address
         For an atomic operation, ascending.
     """
@@ -124,9 +107,6 @@ class AccessTraffic:
     counts: AccessCounts
     bank: Array
     word: Array
-    blocks: Array
-    warps: Array
-    queues: tuple[Queue, ...]
     addresses: tuple[Address, ...]
 
     def count_bank_words(self) -> Array:
@@ -179,12 +159,6 @@ class Traffic:
         shared = [access for access in self.accesses if access.space == "shared"]
         return max(shared, key=lambda access: access.counts.degree).count_bank_words() if shared else None
 
-    @property
-    def queues(self) -> tuple[Queue, ...]:
-        """The queues of atomic operations on one address, longest first."""
-        queues = [queue for access in self.accesses for queue in access.queues]
-        return tuple(sorted(queues, key=lambda queue: -len(queue.threads)))
-
     def addresses(self, block: int) -> tuple[Address, ...]:
         """Return the targets of atomic operations in global memory and a block's shared memory, most lanes first."""
         addresses = [
@@ -214,8 +188,8 @@ class Traffic:
             )
         if space == "shared":
             words.append(f"bank conflicts {self.conflicts}")
-        longest = max((len(queue.threads) for access in accesses for queue in access.queues), default=0)
-        if longest:
+        longest = max((address.longest_queue for access in accesses for address in access.addresses), default=0)
+        if longest > 1:
             words.append(f"{longest} atomics on one address")
         return f"{space}: " + ", ".join(words)
 
@@ -319,7 +293,6 @@ def _build_access_traffic(trace: Trace, row: int, parts: int, *counts: int) -> A
         at = (np.searchsorted(warps, lanes // WARP), lanes % WARP)
         word[at], wide = find_bank_words(elements, size)
         bank[at] = (word[at] & (wide - 1)) * (BANKS // wide)
-    per_block = trace.lanes.per_block(batch)
     queued = action == "atomic" and space in ("global", "shared")
     return AccessTraffic(
         action,
@@ -329,29 +302,8 @@ def _build_access_traffic(trace: Trace, row: int, parts: int, *counts: int) -> A
         AccessCounts(*counts),
         bank,
         word,
-        np.asarray(trace.lanes.block(batch, warps * WARP)),
-        warps * WARP % per_block // WARP,
-        _find_queues(trace, batch, name, lanes, elements) if queued else (),
         _find_addresses(trace, batch, name, lanes, elements, shared=space == "shared") if queued else (),
     )
-
-
-def _find_queues(trace: Trace, batch: int, name: str, lanes: Array, elements: Array) -> tuple[Queue, ...]:
-    per_block = trace.lanes.per_block(batch)
-    lanes_by_element: dict[tuple[int, int], list[int]] = {}
-    for lane, element in zip(lanes.tolist(), elements.tolist(), strict=True):
-        lanes_by_element.setdefault((lane // WARP, element), []).append(lane)
-    queues = [
-        Queue(
-            name,
-            element,
-            int(trace.lanes.block(batch, lane_numbers[0])),
-            tuple(lane % per_block for lane in lane_numbers),
-        )
-        for (_, element), lane_numbers in lanes_by_element.items()
-        if len(lane_numbers) > 1
-    ]
-    return tuple(sorted(queues, key=lambda queue: -len(queue.threads)))
 
 
 def _find_addresses(
