@@ -104,14 +104,22 @@ def _find_task(text: str) -> tuple[Path, str]:
     """Return a lesson's folder and its task's name; raise InputError if there is no such task."""
     from gpu.lessons.lesson_reader import LESSON_FILE, LIBRARY, read_lesson
 
+    def find_lesson(folder: str) -> Path | None:
+        for path in (Path(folder), LIBRARY / folder):
+            with suppress(OSError):  # the name is too long
+                if (path / LESSON_FILE).is_file():
+                    return path
+        return None
+
     folder, slash, name = text.rstrip("/").rpartition("/")
+    if (path := find_lesson(folder) if slash else None) is not None:
+        read_lesson(path).task(name)
+        return path, name
+    if (lesson := find_lesson(text.rstrip("/"))) is not None:
+        names = ", ".join(task.name for task in read_lesson(lesson).tasks)
+        raise InputError(f"{text!r} is a lesson: give LESSON/NAME with the name of a task: {names or 'it has none'}.")
     if not slash:
         raise InputError(f"{text!r} is not a task: give LESSON/NAME, such as 01-threads-and-indices/add.")
-    for path in (Path(folder), LIBRARY / folder):
-        with suppress(OSError):  # the name is too long
-            if (path / LESSON_FILE).is_file():
-                read_lesson(path).task(name)
-                return path, name
     raise InputError(f"There is no lesson {format_path(folder)!r}: `lessons` lists them.")
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from gpu.base.errors import InputError
 from gpu.cli import main as cli
+from gpu.lessons.lesson_reader import LIBRARY
 from gpu.process import grader
 from gpu.process.grader import grade_submissions
 from gpu.process.submission_files import find_submissions
@@ -181,6 +182,8 @@ def test_a_task_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     for task, said in (
         ("add", "LESSON/NAME"),
         ("99-nothing/add", "There is no lesson"),
+        ("01-threads-and-indices", "is a lesson: give LESSON/NAME with the name of a task: add, grid-stride, mirror."),
+        (f"{LIBRARY}/01-threads-and-indices/", "with the name of a task: add, grid-stride, mirror."),
         ("01-threads-and-indices/x", "has no task"),
     ):
         assert cli.main(["grade", task, "x.cu"], NO_WINDOW) == 2
