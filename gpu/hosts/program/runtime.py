@@ -1000,14 +1000,14 @@ def _find_kernel(module: SimulatedModule, name: str, line: int) -> tuple[str, Si
     """Return a kernel and its name in the simulator; the line distinguishes kernels with the same name."""
     plain = name.partition("<")[0]
     short = name[len(plain.rpartition("::")[0]) :].removeprefix("::")
-    first_error: KernelError | None = None
+    failures: list[KernelError] = []
     for each in dict.fromkeys((name, short, f"{name}@{line}", f"{short}@{line}")):
         try:
             return each, module.kernel(each)
         except KernelError as error:
-            first_error = first_error or error
-    assert first_error is not None
-    raise first_error
+            failures.append(error)
+    # An error in a kernel says more than that several have its name.
+    raise next((error for error in failures if isinstance(error, CompileError)), failures[0])
 
 
 def _pack_arguments(kernel: SimulatedKernel, arguments: int) -> bytes:

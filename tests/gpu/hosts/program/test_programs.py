@@ -696,6 +696,18 @@ int main() {
     assert (ended.code, ended.stdout) == (0, "1 7 2 17\n"), ended.stderr
 
 
+def test_what_an_overload_lacks_is_said_and_not_that_there_are_several(program):
+    ended = program(
+        """
+__global__ void f(int *out) { static int calls; out[0] = calls; }
+__global__ void f(float *out) { out[0] = 1; }
+int main() { f<<<1, 1>>>((int *)nullptr); }
+"""
+    )
+    assert "the simulator does not support a static variable in a function" in ended.stderr
+    assert "several kernels" not in ended.stderr
+
+
 def test_what_only_the_simulator_does_not_launch_is_said(program):
     """And for a launch that no GPU takes, the limit."""
     terms = " + ".join(["1"] * (nesting.MAX_EXPRESSION_DEPTH - 20))
