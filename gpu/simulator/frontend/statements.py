@@ -276,11 +276,10 @@ class Statements:
         if cursor.kind in _NO_CODE:
             return []
         if cursor.kind != CursorKind.VAR_DECL:
-            raise build_unsupported_error(
-                cursor,
-                f"this declaration ({cursor.kind.name.lower().replace('_', ' ')})",
-                advice="Declare one variable for each value.",
-            )
+            if cursor.kind == CursorKind.UNEXPOSED_DECL:  # libclang has no name for `auto [a, b] = c;`
+                advice = "Declare one variable for each value."
+                raise build_unsupported_error(cursor, "a structured binding", advice=advice)
+            raise build_unsupported_error(cursor, f"this declaration ({cursor.kind.name.lower().replace('_', ' ')})")
         type = self._types.lower(cursor.type, cursor)
         if has_attribute(cursor, CursorKind.CUDASHARED_ATTR):
             self._scope.declare_shared(cursor, type)
