@@ -62,6 +62,9 @@ _LIMIT_S = 900
 _SANITIZER_LIMIT_S = 60
 _HECBENCH = "HeCBench"
 _SAMPLES = "NVIDIA's samples for compute-sanitizer"
+_SUITES = (*(f"Indigo {graph}" for graph in GRAPHS), "ScoR", _HECBENCH, _SAMPLES)
+"""The suites in the order of the page."""
+_SANITIZER = "compute-sanitizer's racecheck"
 _SAMPLE_BUGS = {
     "Initcheck/memset_error": "uninitialized",
     "Memcheck/memcheck_demo": "misaligned",
@@ -132,11 +135,14 @@ class SuiteResult:
         Time by the clock.
     failure : str
         Why there is no verdict, or "".
+    day : str
+        The date of the run.
     """
 
     kinds: tuple[str, ...]
     seconds: float
     failure: str = ""
+    day: str = ""
 
     @property
     def reports_race(self) -> bool:
@@ -319,26 +325,37 @@ class _Score:
         return f"{self.found} of {self.racy} | {self.accused} of {self.race_free}"
 
 
-def format_page(programs: Sequence[SuiteProgram], results: Results, sanitizer: Results, day: str, gpu: str = "") -> str:
-    """Return the text of the page.
+def format_page(
+    programs: Sequence[SuiteProgram], results: Results, sanitizer: Results, gpu: str = "", earlier: str = ""
+) -> str:
+    """Return the text of the page. The sections of suites without programs stay as they were.
 
     Parameters
     ----------
     programs : sequence of SuiteProgram
     results, sanitizer : mapping of str to SuiteResult
         By program: results on the simulator, and under compute-sanitizer; the latter may be empty.
-    day : str
-        The date of the results on the simulator.
     gpu : str
         The GPU of compute-sanitizer's results, and their date.
+    earlier : str
+        The page as it was.
     """
-    return "\n".join(_page_lines(programs, results, sanitizer, day, gpu)) + "\n"
+    sections = dict.fromkeys(_SUITES, "")
+    for text in earlier.split("\n## ")[1:]:
+        sections[text.partition("\n")[0]] = f"## {text}".rstrip("\n") + "\n\n"
+    for suite in dict.fromkeys(program.suite for program in programs):
+        members = [program for program in programs if program.suite == suite]
+        row = re.search(rf"^\| {_SANITIZER}.*\n", sections.get(suite, ""), re.MULTILINE)
+        if any(program.name in sanitizer for program in members):
+            sanitizer_row = f"| {_SANITIZER}, {gpu} | {_Score.count(members, sanitizer)} |"
+        else:
+            sanitizer_row = row[0].rstrip() if row else ""
+        lines = _section_lines(suite, members, results, sanitizer_row)
+        sections[suite] = "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in _introduction_lines()) + "".join(sections.values()).rstrip("\n") + "\n"
 
 
-def _page_lines(
-    programs: Sequence[SuiteProgram], results: Results, sanitizer: Results, day: str, gpu: str
-) -> Iterator[str]:
-    seconds = sum(result.seconds for result in results.values())
+def _introduction_lines() -> Iterator[str]:
     yield "# Races in public suites"
     yield ""
     yield from _wrap(
@@ -351,30 +368,36 @@ def _page_lines(
         "kernel. In the first two, the names of the programs say which ones race; programs whose only bug is a "
         "`boundsBug` count as race-free. Published figures are those of table I of HiRace's paper "
         "(SC 2024; `results/paper_figures/table1.png` in the artifact), which counts 580 of Indigo's 590 programs, "
-        "346 of them racy."
-        f" Date of this run: {day}; {len(results):,} runs took {seconds / 60:.0f} minutes in all."
+        "346 of them racy. A section is replaced when its suite runs again."
     )
     yield ""
-    for suite in dict.fromkeys(program.suite for program in programs):
-        members = [program for program in programs if program.suite == suite]
-        yield f"## {suite}"
+
+
+def _section_lines(suite: str, members: Sequence[SuiteProgram], results: Results, sanitizer_row: str) -> Iterator[str]:
+    """Yield the section of a suite; `sanitizer_row` is the row of compute-sanitizer's results, or ""."""
+    own = [results[each.name] for each in members if each.name in results]
+    days = sorted({result.day for result in own if result.day})
+    seconds = sum(result.seconds for result in own)
+    yield f"## {suite}"
+    yield ""
+    yield f"Run on {' and '.join(days)}: {len(own)} programs, {max(1, round(seconds / 60))} minutes."
+    yield ""
+    yield "| tool | racy programs reported | race-free programs accused |"
+    yield "| --- | ---: | ---: |"
+    yield f"| Lockstep | {_Score.count(members, results)} |"
+    if sanitizer_row:
+        yield sanitizer_row
+    for tool, found in _PUBLISHED.get(suite, ()):
+        yield f"| {tool} | {found} of 346 | |"
+    yield ""
+    if suite in (_HECBENCH, _SAMPLES):
+        yield from _wrap("Programs: " + ", ".join(program.name for program in members) + ".")
         yield ""
-        yield "| tool | racy programs reported | race-free programs accused |"
-        yield "| --- | ---: | ---: |"
-        yield f"| Lockstep | {_Score.count(members, results)} |"
-        if any(program.name in sanitizer for program in members):
-            yield f"| compute-sanitizer's racecheck, {gpu} | {_Score.count(members, sanitizer)} |"
-        for tool, found in _PUBLISHED.get(suite, ()):
-            yield f"| {tool} | {found} of 346 | |"
+    if suite in _REMARKS:
+        yield from _wrap(_REMARKS[suite])
         yield ""
-        if suite in (_HECBENCH, _SAMPLES):
-            yield from _wrap("Programs: " + ", ".join(program.name for program in members) + ".")
-            yield ""
-        if suite in _REMARKS:
-            yield from _wrap(_REMARKS[suite])
-            yield ""
-        yield from _bug_lines(members, results)
-        yield from _list_lines(members, results)
+    yield from _bug_lines(members, results)
+    yield from _list_lines(members, results)
 
 
 def _wrap(text: str) -> list[str]:
@@ -427,7 +450,8 @@ def _run_all(
         if program.name not in saved.results:
             result = run(program)
             with lock:
-                saved.add(program.name, [result.kinds, result.seconds, result.failure])
+                day = datetime.date.today().isoformat()
+                saved.add(program.name, [result.kinds, result.seconds, result.failure, day])
             right = "" if result.reports_race == program.is_racy else ", wrong"
             print(f"{program.name}: {', '.join(result.kinds) or result.failure or 'no findings'}{right}", flush=True)
 
@@ -448,7 +472,7 @@ def _read_results(saved: SavedResults) -> dict[str, SuiteResult]:
 def _list_programs(options: argparse.Namespace, scratch: Path) -> list[SuiteProgram]:
     programs: list[SuiteProgram] = []
     if options.indigo is not None:
-        listings = [list_indigo(options.indigo.resolve(), graph) for graph in GRAPHS]
+        listings = [list_indigo(options.indigo.resolve(), graph) for graph in options.graphs or GRAPHS]
         programs += [program for listing in listings for program in listing]
     if options.scor is not None:
         programs += list_scor(options.scor.resolve())
@@ -463,6 +487,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the suites, and write the page; return 0 if all verdicts are right except on Indigo's second graph."""
     parser = argparse.ArgumentParser(prog="python -m tools.race_suites", description="public suites of races")
     parser.add_argument("--indigo", metavar="FOLDER", type=Path, help="folder `indigo` of HiRace's artifact")
+    parser.add_argument(
+        "--graph", dest="graphs", action="append", choices=GRAPHS, help="an input graph of Indigo (default: both)"
+    )
     parser.add_argument("--scor", metavar="FOLDER", type=Path, help="folder of ScoR's repository")
     parser.add_argument("--hecbench", metavar="FOLDER", type=Path, help="folder of HeCBench's repository")
     parser.add_argument("--samples", metavar="FOLDER", type=Path, help="folder of NVIDIA's compute-sanitizer-samples")
@@ -486,7 +513,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = _run_all(programs, saved_under("simulator"), simulate)
     sanitizer = _read_results(saved_under("sanitizer"))
     gpu = saved_under("gpu").results.get("title", "")
-    PAGE.write_text(format_page(programs, results, sanitizer, datetime.date.today().isoformat(), gpu), "utf-8")
+    earlier = PAGE.read_text("utf-8") if PAGE.is_file() else ""
+    PAGE.write_text(format_page(programs, results, sanitizer, gpu, earlier), "utf-8")
     judged = [program for program in programs if GRAPHS[1] not in program.suite]
     return int(any(results[each.name].reports_race != each.is_racy for each in judged))
 

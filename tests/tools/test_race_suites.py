@@ -56,7 +56,7 @@ def test_names_say_which_programs_race(suites):
 def test_only_two_of_the_samples_race(tmp_path):
     samples = race_suites.list_samples(tmp_path)
     assert {each.path.stem for each in samples if each.is_racy} == {"block_error", "warp_error"}
-    page = race_suites.format_page(samples, {each.name: SuiteResult(each.bugs, 1.0) for each in samples}, {}, "today")
+    page = race_suites.format_page(samples, {each.name: SuiteResult(each.bugs, 1.0) for each in samples}, {})
     assert "| Lockstep | 2 of 2 | 0 of 5 |" in page
     assert "| uninitialized | 2 | 2 |" in page
 
@@ -69,6 +69,22 @@ def test_a_run_writes_the_page_and_continues_an_earlier_one(suites, tmp_path, mo
     assert "| Lockstep | 1 of 1 | 0 of 1 |" in (tmp_path / "page.md").read_text("utf-8")
     monkeypatch.setattr(race_suites, "simulate", None)  # every result is known
     assert race_suites.main(words) == 0
+
+
+def test_a_later_run_replaces_only_the_sections_of_its_suites():
+    indigo = f"Indigo {race_suites.GRAPHS[0]}"
+    first = SuiteProgram("a", indigo, Path("a.cu"), (), (), ("atomic",))
+    second = SuiteProgram("race_b", "ScoR", Path("race_b.cu"), (), (), ("race",))
+    results = {each.name: SuiteResult((), 90.0, day="2026-11-27") for each in (first, second)}
+    sanitizer = {each.name: SuiteResult((), 1.0) for each in (first, second)}
+    earlier = race_suites.format_page([first, second], results, sanitizer, "H200")
+    later = {"race_b": SuiteResult(("race",), 60.0, day="2026-11-28")}
+    page = race_suites.format_page([second], later, {}, earlier=earlier)
+    left, right = page.split("## ScoR")
+    assert left == earlier.split("## ScoR")[0]
+    assert "Run on 2026-11-27: 1 programs, 2 minutes." in left
+    assert "Run on 2026-11-28: 1 programs, 1 minutes." in right
+    assert "| Lockstep | 1 of 1 | 0 of 0 |\n| compute-sanitizer's racecheck, H200 | 0 of 1 | 0 of 0 |" in right
 
 
 def test_a_program_that_does_not_compile_has_no_verdict(tmp_path):
@@ -98,7 +114,7 @@ def test_the_page_lists_wrong_verdicts_by_name():
         "a": SuiteResult(("race",), 0.0),
         "b": SuiteResult(("out-of-bounds",), 0.0),
     }
-    text = race_suites.format_page(programs, results, {"a": SuiteResult((), 1.0)}, "2026-11-25", "H200, 2026-11-24")
+    text = race_suites.format_page(programs, results, {"a": SuiteResult((), 1.0)}, "H200, 2026-11-24")
     assert "| Lockstep | 0 of 1 | 1 of 2 |" in text
     assert "| Lockstep | 1 of 1 | 0 of 1 |" in text
     assert "| compute-sanitizer's racecheck, H200, 2026-11-24 | 0 of 1 | 0 of 0 |" in text

@@ -23,6 +23,7 @@ from gpu.simulator.ir.nodes import (
     Member,
     Offset,
     Unary,
+    Update,
 )
 from gpu.simulator.ir.walking import walk
 
@@ -31,8 +32,8 @@ _Spot = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class _Read:
-    """A strong read: what identifies its pointer, and where it is."""
+class _StrongAccess:
+    """A strong access: what identifies its pointer, and where it is."""
 
     location: Hashable
     spot: _Spot
@@ -45,6 +46,8 @@ def find_validated_reads(functions: Iterable[Function]) -> set[int]:
     still has the value that was read: by a comparison with another strong read, after a fence, or by an atomic
     compare-and-swap. If another thread writes the data meanwhile, the flag has changed, and the value is discarded. So
     a seqlock reads its data, a stack the next element, and a deque a task that another thread may take.
+
+    A comparison validates no read of data that the same function writes without a write of the flag before and after.
     """
     return {place for function in functions for place in _find_function_reads(function)}
 
@@ -62,37 +65,59 @@ def _find_function_reads(function: Function) -> Iterator[int]:
                 values.setdefault(slot, []).append(value)
             case Assign(_, Local(slot=slot), value):
                 values.setdefault(slot, []).append(value)
-    for begin, end, is_swap in _find_windows(nodes, values):
+    writes = [_access_of(place) for node in nodes if (place := _find_written_place(node)) is not None]
+    for begin, end, flag, is_swap in _find_windows(nodes, values):
+        flag_spots = [write.spot for write in writes if write.location == flag]
         for place in data:
-            spot = _find_spot(place.position)
-            is_inside = begin < spot < end
-            if is_inside and (is_swap or (_is_between(fences, begin, spot) and _is_between(fences, spot, end))):
+            read = _access_of(place)
+            if not begin < read.spot < end:
+                continue
+            if is_swap or (
+                _is_between(fences, begin, read.spot)
+                and _is_between(fences, read.spot, end)
+                and all(
+                    min(flag_spots, default=write.spot) < write.spot < max(flag_spots, default=write.spot)
+                    for write in writes
+                    if write.location == read.location
+                )
+            ):
                 yield id(place)
 
 
-def _find_windows(nodes: list[object], values: dict[int, list[Expression]]) -> Iterator[tuple[_Spot, _Spot, bool]]:
-    """Yield the spots of two accesses of a flag whose values are compared, and whether the second one is a swap."""
+def _find_written_place(node: object) -> Element | None:
+    """Return the place that a node writes by a strong access, if it does."""
+    if isinstance(node, Atomic) or (
+        isinstance(node, Assign | Update) and isinstance(node.place, Element) and node.place.volatile
+    ):
+        return node.place if isinstance(node.place, Element) else None
+    return None
+
+
+def _find_windows(
+    nodes: list[object], values: dict[int, list[Expression]]
+) -> Iterator[tuple[_Spot, _Spot, Hashable, bool]]:
+    """Yield the spots of two accesses of a flag whose values are compared, the flag, and whether the second swaps."""
     for node in nodes:
         if isinstance(node, Binary) and node.op in ("==", "!="):
             left, right = (_find_reads(side, values, set()) for side in (node.left, node.right))
             for first in left:
                 for second in right:
                     if first.location == second.location and first.spot != second.spot:
-                        yield min(first.spot, second.spot), max(first.spot, second.spot), False
+                        yield min(first.spot, second.spot), max(first.spot, second.spot), first.location, False
         elif isinstance(node, Atomic) and node.op == "cas" and node.used:
-            swap = _read_of(node.place)
+            swap = _access_of(node.place)
             for first in _find_reads(node.arguments[0], values, set()):
                 if first.location == swap.location:
-                    yield first.spot, swap.spot, True
+                    yield first.spot, swap.spot, swap.location, True
 
 
-def _find_reads(value: Expression, values: dict[int, list[Expression]], visited: set[int]) -> set[_Read]:
+def _find_reads(value: Expression, values: dict[int, list[Expression]], visited: set[int]) -> set[_StrongAccess]:
     """Return the strong reads from which a value is computed."""
     match value:
         case Load(_, place):
-            return {_read_of(place)} if place.volatile else set()
+            return {_access_of(place)} if place.volatile else set()
         case Atomic(_, _, place):
-            return {_read_of(place)}
+            return {_access_of(place)}
         case Local(slot=slot) if slot not in visited:
             visited.add(slot)
             return {read for each in values.get(slot, []) for read in _find_reads(each, values, visited)}
@@ -105,8 +130,8 @@ def _find_reads(value: Expression, values: dict[int, list[Expression]], visited:
     return set()
 
 
-def _read_of(place: Element) -> _Read:
-    return _Read(_find_location(place), _find_spot(place.position))
+def _access_of(place: Element) -> _StrongAccess:
+    return _StrongAccess(_find_location(place), _find_spot(place.position))
 
 
 def _find_location(place: Element) -> Hashable:

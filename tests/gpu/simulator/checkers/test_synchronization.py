@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gpu.base.findings import Finding
+from gpu.kernel.simulate import simulate
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.checkers.races.release_sequences import DEVICE_LEVEL, Reader, ReleaseSequence
 from gpu.simulator.checkers.races.vector_clocks import ClockBuilder, ClockSnapshot
@@ -704,6 +705,36 @@ def test_a_trial_finds_races_of_another_schedule_and_is_undone() -> None:
     assert select_trial_findings(trial, [])[0].message.endswith("It occurs with --schedule shuffle:1 or shuffle:3.")
     assert select_trial_findings(trial, trial.findings) == []
     assert data[0] == block
+
+
+SEQUENCE_LOCK = """__global__ void use(volatile int *sequence, volatile int *pair, int *out) {{
+    if (blockIdx.x == 0) {{
+        for (int r = 0; r < 4; ++r) {{
+            {begin}
+            pair[0] = r;
+            pair[1] = r;
+            __threadfence();
+            *sequence = 2 * r + 2;
+        }}
+    }} else {{
+        int before, x, y;
+        do {{
+            before = *sequence;
+            __threadfence();
+            x = pair[0];
+            y = pair[1];
+            __threadfence();
+        }} while (before % 2 || *sequence != before);
+        out[blockIdx.x] = x + 10 * y;
+    }}
+}}"""
+
+
+@pytest.mark.parametrize(("begin", "races"), [("*sequence = 2 * r + 1; __threadfence();", 0), ("", 2)])
+def test_a_sequence_lock_changes_its_number_before_the_data_too(begin: str, races: int) -> None:
+    source = SEQUENCE_LOCK.format(begin=begin)
+    findings = simulate("test.cu", "use", 3, 1, ["zeros:1", "zeros:2", "zeros:4"], source=source).findings
+    assert [finding.kind for finding in findings] == ["race"] * races
 
 
 class TrialCounter(RaceChecker):
