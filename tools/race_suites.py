@@ -52,7 +52,7 @@ _PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
 """Racy programs of Indigo that other tools report, by suite; from table I of HiRace's paper (SC 2024)."""
 _REMARKS = {
     f"Indigo {GRAPHS[1]}": "In this graph every edge leads to a node with a lower number. The programs that are not "
-    "reported update memory only where `i < nei`, for an edge to a higher one, so none of their updates executes."
+    "reported update memory only where `i < nei`, for an edge to a higher one, so none of their updates executes.",
 }
 """Explanations of a suite's results, checked by hand."""
 _MOST_NAMES = 20
@@ -61,6 +61,8 @@ _LIMIT_S = 900
 """The limit of a program's processor time."""
 _SANITIZER_LIMIT_S = 60
 _HECBENCH = "HeCBench"
+_HECBENCH_MACROS = {"sosfil": ("-D", "DEBUG"), "hungarian": ("-D", "_n_=64", "-D", "_range_=64")}
+"""Macros by which these programs select small problems: others exceed the limit on the simulator."""
 _SAMPLES = "NVIDIA's samples for compute-sanitizer"
 _SUITES = (*(f"Indigo {graph}" for graph in GRAPHS), "ScoR", _HECBENCH, _SAMPLES)
 """The suites in the order of the page."""
@@ -188,8 +190,7 @@ def list_hecbench(folder: Path, inputs: Path) -> list[SuiteProgram]:
     Parameters
     ----------
     folder : Path
-        The repository's, as of 2026-03-27; of 2025-09-17 are `src/dxtc2-cuda`, which was corrected since, and
-        `src/sosfil-cuda`, which has become much longer.
+        The repository's, as of 2026-03-27; of 2025-09-17 is `src/dxtc2-cuda`, which was corrected since.
     inputs : Path
         A folder for inputs that the repository lacks.
     """
@@ -216,7 +217,7 @@ def list_hecbench(folder: Path, inputs: Path) -> list[SuiteProgram]:
             f"{name} (issue {issue})",
             _HECBENCH,
             path := sources / f"{name}-cuda" / "main.cu",
-            ("-I", str(sources / include)) if include else (),
+            (*(("-I", str(sources / include)) if include else ()), *_HECBENCH_MACROS.get(name, ())),
             tuple(map(str, arguments)),
             ("race",),
             tuple(path.parent / other for other in others),

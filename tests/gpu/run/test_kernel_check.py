@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from gpu.base.findings import Finding
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import kernel_text
 from gpu.messages.verdicts import Verdict, decide_verdict
 from gpu.patterns import find_pattern
+from gpu.run import kernel_check
 from gpu.run.kernel_check import check_variant
 from gpu.run.workload import Workload
 from tests.gpu.run.kernel_edits import RIGHT_EDITS, WRONG_EDITS, Edit, sample_inputs
@@ -200,8 +204,15 @@ def test_an_edited_condition_whose_branch_no_thread_takes_counts_as_executed() -
         assert decide_verdict(True, edited=True, check=check).kind == "verified", name
 
 
-def test_a_schedule_with_a_wrong_result_runs_with_checkers() -> None:
+def test_each_schedule_with_a_wrong_result_runs_with_checkers(monkeypatch: pytest.MonkeyPatch) -> None:
     """In lockstep each warp draws its own number, so only other schedules write the sum twice."""
+    find, checked = kernel_check._find_schedule_findings, []
+
+    def find_and_note(schedule: str, *rest: Any) -> list[Finding]:
+        checked.append(schedule)
+        return find(schedule, *rest)
+
+    monkeypatch.setattr(kernel_check, "_find_schedule_findings", find_and_note)
     write = "    if (t == 0) partial[blockIdx.x] = s[0];\n}"
     edit = """    __shared__ int ticket;
     if (t == 0) ticket = 0;
@@ -213,6 +224,7 @@ def test_a_schedule_with_a_wrong_result_runs_with_checkers() -> None:
     sources = {"reduction.cu": before + found + after.replace(write, edit + write, 1)}
     pattern = find_pattern("reduction")
     check = check_variant(Workload(pattern, pattern.variant("shared"), {}, {}, sources=sources), ignore_progress)[1]
-    assert check.differing
+    assert len(check.differing) > 1
+    assert checked == list(check.differing)
     assert check.mistakes[0].kind == "race"
     assert f"It occurs with --schedule {check.differing[0]}." in check.diagnostics[0].message
