@@ -295,6 +295,13 @@ class Engine(Protocol):
         ...
 
 
+def download_and_free(engine: Engine, buffer: Buffer) -> Array:
+    """Return a copy of a buffer's contents, and free the buffer."""
+    contents = engine.download(buffer)
+    engine.free(buffer)
+    return contents
+
+
 @runtime_checkable
 class OverlappingEngine(Engine, Protocol):
     """An engine that can overlap copies with launches."""

@@ -59,7 +59,7 @@ from gpu.declaration.pattern import (
     Work,
 )
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.engines.base import Buffer, Device, Engine, Module
+from gpu.engines.base import Buffer, Device, Engine, Module, download_and_free
 from gpu.patterns import scan
 
 _FILE = "compact.cu"
@@ -135,8 +135,7 @@ def _pack_program(pack: _Pack) -> HostProgram:
             if count:
                 back = module.kernel("compact_split")
                 engine.launch(back, (-(-count // block), 1, 1), (block, 1, 1), to.packed, to.positions, to.count, out)
-            result = engine.download(out)
-            engine.free(out)
+            result = download_and_free(engine, out)
         else:
             result = engine.download(to.packed, count)
         for buffer in (to.packed, to.positions, to.count):

@@ -62,7 +62,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT, gamma
 from gpu.declaration.single_thread import single_thread_variant
-from gpu.engines.base import Buffer, Engine, Module
+from gpu.engines.base import Buffer, Engine, Module, download_and_free
 from gpu.patterns.reduction.pattern import operator_identity, reduce_on_device
 
 _FILE = "scan.cu"
@@ -211,9 +211,7 @@ def _program(variant: str) -> HostProgram:
         scanned = _SCANS[variant](engine, data, params)
         engine.free(data)
         yield Progress(0.9, "scanned")
-        result = engine.download(scanned)
-        engine.free(scanned)
-        return {"result": result}
+        return {"result": download_and_free(engine, scanned)}
 
     return run
 
@@ -267,8 +265,7 @@ def scan_chunk(
     end = {"end": _combine_to_end(engine, data, scanned, params)} if has_successor else {}
     if isinstance(chunk, ChunkInput):
         engine.free(data)
-    result = engine.download(scanned)
-    engine.free(scanned)
+    result = download_and_free(engine, scanned)
     return {"scanned": result, **end} if has_successor else result
 
 
@@ -298,9 +295,7 @@ def _combine_to_end(engine: Engine, data: Buffer, scanned: Buffer, params: Param
     exclusive, n = np.int32(params["kind"] == "exclusive"), np.int32(data.shape[0])
     kernel = _build_chunks(engine, params).kernel("scan_chunk_end")
     engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, scanned, end, n, exclusive)
-    value = engine.download(end)
-    engine.free(end)
-    return value
+    return download_and_free(engine, end)
 
 
 def _build_chunks(engine: Engine, params: Params) -> Module:

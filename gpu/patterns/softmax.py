@@ -45,7 +45,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import MatrixPresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import UNIT
-from gpu.engines.base import Device, Engine
+from gpu.engines.base import Device, Engine, download_and_free
 
 _FILE = "softmax.cu"
 _MAX_COLUMNS = 2**20
@@ -182,9 +182,7 @@ def _host_program(plan: _Planner) -> HostProgram:
         engine.launch(kernel, grid, block, values, out, *sizes, shared_bytes=launch.shared_bytes)
         engine.free(values)
         yield Progress(0.9, "computed")
-        result = engine.download(out)
-        engine.free(out)
-        return {"result": result}
+        return {"result": download_and_free(engine, out)}
 
     return run
 

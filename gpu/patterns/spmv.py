@@ -33,7 +33,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT
-from gpu.engines.base import Buffer, Engine
+from gpu.engines.base import Buffer, Engine, download_and_free
 
 _FILE = "spmv.cu"
 _ITEMS_PER_THREAD = 8
@@ -167,9 +167,7 @@ def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], lis
         for buffer in (x, *matrix):
             engine.free(buffer)
         yield Progress(0.9, "multiplied")
-        result = engine.download(y)
-        engine.free(y)
-        return {"result": result}
+        return {"result": download_and_free(engine, y)}
 
     return run
 

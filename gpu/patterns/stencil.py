@@ -46,7 +46,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import MatrixPresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
-from gpu.engines.base import Engine
+from gpu.engines.base import Engine, download_and_free
 
 _FILE = "stencil.cu"
 _STEP_SIDE = 4
@@ -111,9 +111,7 @@ def _host_program(kernel_name: str, block_extents: Callable[[int], tuple[_Shape,
         engine.launch(kernel, grid, block, values, result_buffer, *grid_shape, *factors)
         engine.free(values)
         yield Progress(0.9, "computed")
-        result = engine.download(result_buffer)
-        engine.free(result_buffer)
-        return {"result": result}
+        return {"result": download_and_free(engine, result_buffer)}
 
     return run
 

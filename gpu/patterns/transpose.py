@@ -42,7 +42,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import MatrixPresentation
 from gpu.declaration.roles import Role
-from gpu.engines.base import Buffer, Engine
+from gpu.engines.base import Buffer, Engine, download_and_free
 
 _FILE = "transpose.cu"
 _STEPPED_ROWS, _STEPPED_COLUMNS = 16, 4
@@ -62,9 +62,7 @@ def _run_transfer(
     move(matrix, out)
     engine.free(matrix)
     yield Progress(0.9, "transposed")
-    result = engine.download(out)
-    engine.free(out)
-    return result
+    return download_and_free(engine, out)
 
 
 def _launch_kernel(

@@ -34,7 +34,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import Filter, ImagePresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
-from gpu.engines.base import Engine
+from gpu.engines.base import Engine, download_and_free
 from gpu.patterns.convolution import fft, filters
 from gpu.patterns.convolution.benchmark import BENCHMARK
 from gpu.patterns.convolution.filters import BORDERS, GRADIENT, SOBELS, filter_from_params
@@ -164,8 +164,7 @@ def _host_program(
         engine.free(image)
         yield Progress(0.9, "convolved")
 
-        result = engine.download(out)
-        engine.free(out)
+        result = download_and_free(engine, out)
         return {"result": result if as_bytes else to_channels_last(result, source)}
 
     return run

@@ -37,7 +37,7 @@ from gpu.declaration.presentation import ATOMICS, CountsPresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.single_thread import single_thread_variant
 from gpu.declaration.text_parameters import BinEdges, Text
-from gpu.engines.base import Array, Buffer, Device, Engine, Module
+from gpu.engines.base import Array, Buffer, Device, Engine, Module, download_and_free
 from gpu.patterns.histogram import counting_input
 from gpu.patterns.histogram.benchmark import BENCHMARK
 from gpu.patterns.histogram.counting_input import LETTERS, LEVELS, NUMBERS, RANGES, SAMPLE_TEXT, TYPES, CountingInput
@@ -75,7 +75,9 @@ def _build(engine: Engine, task: CountingInput, **more: int) -> Module:
     return module
 
 
-def _host_program(kernel_name: str, *, private_bins: bool = False, through_texture: bool = False) -> HostProgram:
+def _host_program(
+    kernel_name: str, *, on_one_thread: bool = False, private_bins: bool = False, through_texture: bool = False
+) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         task = counting_input.prepare_counting_input(inputs, params)
         kernel = _build(engine, task).kernel(kernel_name)
@@ -87,42 +89,24 @@ def _host_program(kernel_name: str, *, private_bins: bool = False, through_textu
         engine.fill(counts, 0)
         yield Progress(0.1, "uploaded")
 
-        blocks, block = _launch_extents(engine, params, pixels)
+        blocks, block = (1, 1) if on_one_thread else _launch_extents(engine, params, pixels)
         engine.launch(
             kernel,
-            (blocks, channels, 1),
+            (blocks, 1 if on_one_thread else channels, 1),
             (block, 1, 1),
             engine.texture(data) if through_texture else data,
             counts,
             np.int32(pixels),
             np.int32(bins),
+            *((np.int32(channels),) if on_one_thread else ()),
             shared_bytes=4 * bins if private_bins else 0,
         )
         engine.free(data)
         yield Progress(0.9, "counted")
 
-        result = engine.download(counts)
-        engine.free(counts)
-        return {"counts": result}
+        return {"counts": download_and_free(engine, counts)}
 
     return run
-
-
-def _count_on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    task = counting_input.prepare_counting_input(inputs, params)
-    kernel = _build(engine, task).kernel("histogram_one_thread")
-    channels, pixels = task.planes.shape
-    data = engine.upload(task.planes)
-    counts = engine.allocate((channels, task.bins), np.uint32)
-    engine.fill(counts, 0)
-    yield Progress(0.1, "uploaded")
-    sizes = (np.int32(pixels), np.int32(task.bins), np.int32(channels))
-    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, counts, *sizes)
-    engine.free(data)
-    yield Progress(0.9, "counted")
-    result = engine.download(counts)
-    engine.free(counts)
-    return {"counts": result}
 
 
 def _block_obstacle(inputs: Inputs, params: Params) -> str:
@@ -163,9 +147,7 @@ def _count_and_merge(engine: Engine, inputs: Inputs, params: Params) -> Generato
     engine.free(partial)
     yield Progress(0.9, "counted")
 
-    result = engine.download(counts)
-    engine.free(counts)
-    return {"counts": result}
+    return {"counts": download_and_free(engine, counts)}
 
 
 def _launch_merge(engine: Engine, module: Module, partial: Buffer) -> Buffer:
@@ -253,9 +235,7 @@ def _run_peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progr
         engine.free(buffer)
     yield Progress(0.9, "counted")
 
-    result = engine.download(counts)
-    engine.free(counts)
-    return {"counts": result}
+    return {"counts": download_and_free(engine, counts)}
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
@@ -380,7 +360,7 @@ PATTERN = Pattern(
     ),
     variants=(
         single_thread_variant(
-            _count_on_one_thread,
+            _host_program("histogram_one_thread", on_one_thread=True),
             "histogram_one_thread",
             idea="Sequential: a loop over the pixels; a single thread needs no atomics.",
             limit="One pixel after the other.",

@@ -43,7 +43,7 @@ from gpu.declaration.presentation import MatrixPresentation, Product
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import RoundingBound, float16_rounding_bound, gamma
 from gpu.declaration.single_thread import single_thread_variant
-from gpu.engines.base import Buffer, Engine, Kernel, Module
+from gpu.engines.base import Buffer, Engine, Kernel, Module, download_and_free
 from gpu.patterns.matmul import element_types, fp16, peak
 from gpu.patterns.matmul.benchmark import BENCHMARK
 from gpu.patterns.matmul.block_tiles import BlockTile
@@ -355,9 +355,7 @@ def _program(variant: str) -> HostProgram:
         engine.free(a)
         engine.free(b)
         yield Progress(0.9, "multiplied")
-        result = engine.download(c)
-        engine.free(c)
-        return {"result": result}
+        return {"result": download_and_free(engine, c)}
 
     return run
 

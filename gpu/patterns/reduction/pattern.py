@@ -51,7 +51,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT, gamma
 from gpu.declaration.single_thread import single_thread_variant
-from gpu.engines.base import Buffer, Engine, Kernel, Module
+from gpu.engines.base import Buffer, Engine, Kernel, Module, download_and_free
 from gpu.patterns.reduction.benchmark import BENCHMARK
 
 _FILE = "reduction.cu"
@@ -135,7 +135,7 @@ def _multi_pass_program(kernel_name: str, elements_a_thread: int = 0, *, shared_
                 break
             yield _partials_progress(engine, data)
         yield Progress(0.9, "reduced")
-        return {"result": _download_and_free(engine, data)}
+        return {"result": download_and_free(engine, data)}
 
     return run
 
@@ -153,7 +153,7 @@ def _reduce_on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Gen
     engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, total, np.int32(data.shape[0]))
     engine.free(data)
     yield Progress(0.9, "reduced")
-    return {"result": _download_and_free(engine, total)}
+    return {"result": download_and_free(engine, total)}
 
 
 def _atomic_program(kernel_name: str) -> HostProgram:
@@ -168,7 +168,7 @@ def _atomic_program(kernel_name: str) -> HostProgram:
         engine.launch(kernel, (_count_blocks(engine, params, n, block), 1, 1), (block, 1, 1), data, total, np.int32(n))
         engine.free(data)
         yield Progress(0.9, "reduced")
-        return {"result": _download_and_free(engine, total)}
+        return {"result": download_and_free(engine, total)}
 
     return run
 
@@ -193,7 +193,7 @@ def _single_launch_program(
         for buffer in (data, partial):
             engine.free(buffer)
         yield Progress(0.9, "reduced")
-        return {"result": _download_and_free(engine, total)}
+        return {"result": download_and_free(engine, total)}
 
     return run
 
@@ -228,7 +228,7 @@ def reduce_on_device(engine: Engine, data: Buffer, operator: str, block: int) ->
     blocks = _count_blocks(engine, params, n, 4 * _PEAK_LOADS * threads, _PEAK_BLOCKS_PER_MULTIPROCESSOR)
     total, partial = _launch_once(engine, kernel, data, blocks, threads)
     engine.free(partial)
-    return _download_and_free(engine, total)
+    return download_and_free(engine, total)
 
 
 def reduce_chunk(worker: WorkerContext, piece: ChunkInput) -> Array:
@@ -248,12 +248,6 @@ def _plan(tasks: TaskCollector) -> dict[str, Parts]:
 
 def _partials_progress(engine: Engine, partial: Buffer) -> Progress:
     return Progress(0.8, f"{partial.shape[0]} partial results left", partials=lambda: engine.download(partial))
-
-
-def _download_and_free(engine: Engine, buffer: Buffer) -> Array:
-    result = engine.download(buffer)
-    engine.free(buffer)
-    return result
 
 
 def _iterate_chunks(values: Array) -> Iterator[Array]:

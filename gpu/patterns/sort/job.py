@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from gpu.declaration.pattern import Array, Progress
-from gpu.engines.base import Argument, Buffer, Engine, Module
+from gpu.engines.base import Argument, Buffer, Engine, Module, download_and_free
 from gpu.patterns.sort.keys import clip_for_drawing
 
 FILE = "sort.cu"
@@ -85,9 +85,7 @@ class SortJob:
         sample = self.engine.allocate((count,), keys.dtype)
         numbers = np.int32(self.n), np.int32(count)
         self.launch(self.build(SAMPLE_FILE), "sort_sample", -(-count // self.block), keys, sample, *numbers)
-        values = self.engine.download(sample)
-        self.engine.free(sample)
-        return clip_for_drawing(values)
+        return clip_for_drawing(download_and_free(self.engine, sample))
 
     def empty_like(self, data: SortData) -> SortData:
         """Allocate uninitialized keys and positions with the shapes and types of `data`."""
