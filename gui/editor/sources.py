@@ -98,18 +98,31 @@ class KernelSources(QObject):
             self._check(document.file, text, lambda diagnostics: document.show_diagnostics(text, diagnostics))
 
 
-class RecordedSources(KernelSources):
-    """The read-only sources of a recording."""
+class TextSources(KernelSources):
+    """Kernel sources that are not backed by files: those of a recording or a lesson.
 
-    editable = False
+    Parameters
+    ----------
+    check : callable or None
+        As in `KernelSources`: checks an edited source; None for read-only sources.
+    """
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent=parent)
-        self.texts: Mapping[str, str] = {}
-        """The texts by file name without folder."""
+    def __init__(self, check: SourceChecker | None = None) -> None:
+        super().__init__(check)
+        self.editable = check is not None
+        self._texts: dict[str, str] = {}
+        self._replaced_documents: list[KernelDocument] = []
+
+    def replace_texts(self, texts: Mapping[str, str]) -> None:
+        """Replace the sources, by file names without folders; applies to documents requested from now on."""
+        for document in self._replaced_documents:
+            document.deleteLater()  # no view shows it any more
+        self._replaced_documents = list(self._documents.values())
+        self._documents.clear()
+        self._texts = dict(texts)
 
     def _create_document(self, file: str) -> KernelDocument:
-        return KernelDocument(file, self.texts.get(Path(file).name, ""))
+        return KernelDocument(file, self._texts.get(Path(file).name, ""))
 
 
 def _create_diagnostics(failure: Failure, file: str) -> tuple[Diagnostic, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from PyQt6.QtCore import pyqtSignal
 
 from gpu.messages.lessons import SceneRecording, StepScene
-from gui.lessons.texts import LessonTexts
+from gui.editor.sources import TextSources
 from gui.model.request_queue import RequestQueue
 from gui.painting.theme import look
 from gui.step_view.recording.finding_pictures import build_finding_pictures
@@ -57,7 +57,7 @@ class LessonStepTab(StepTab):
     """A block and a thread."""
 
     def __init__(self, jobs: Callable[[], RequestQueue]) -> None:
-        self._texts = LessonTexts()
+        self._texts = TextSources()
         self._moment = 0
         self._hides_answer = False
         self._picture_changed = False

@@ -10,9 +10,8 @@ from PyQt6.QtWidgets import QWidget
 from gpu.messages.judgments import Judgment
 from gpu.messages.lessons import TaskOutline
 from gui.editor.source_pane import SourcePane
-from gui.editor.sources import SourceChecker
+from gui.editor.sources import SourceChecker, TextSources
 from gui.lessons.line_order import LineOrder
-from gui.lessons.texts import LessonTexts
 from gui.widgets.basic import Card, button, column
 
 
@@ -31,7 +30,7 @@ class TaskEditor(QWidget):
     def __init__(self, check: SourceChecker) -> None:
         super().__init__()
         self.setAccessibleName("Write")
-        self.editable_sources, self._assembled_sources = LessonTexts(check), LessonTexts()
+        self.editable_sources, self._assembled_sources = TextSources(check), TextSources()
         for each in (self.editable_sources, self._assembled_sources):
             each.setParent(self)
         self.source = SourcePane(self.editable_sources)

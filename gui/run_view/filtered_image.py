@@ -45,7 +45,7 @@ class FilteredImageView(RunView):
         self.after.setToolTip(f"{self.after.toolTip()}\nClick, Enter: the pixel's thread.")
         before_card, self._before_text = create_titled_pane(self.before, "Before")
         after_card, self._after_text = create_titled_pane(self.after, "After")
-        self.levels = LevelsCard("Histogram", sides=True)
+        self.levels = LevelsCard(sides=True)
         coefficients_parameter = pattern.parameter(Role.COEFFICIENTS)
         self.filter: FilterCard | None = None
         if self._filter is not None and coefficients_parameter is not None:

@@ -52,7 +52,7 @@ class ImageCountsView(RunView):
         self._params: dict[str, Any] = pattern.check({})
         self.pane = ImagePane("Image")
         picture_card, self._image_caption = create_titled_pane(self.pane, "Image")
-        self.levels = LevelsCard("Histogram", sides=False, legend="solid: this run   dotted: correct counts")
+        self.levels = LevelsCard(sides=False, legend="solid: this run   dotted: correct counts")
         self.facts_card = Card("Counts")
         self.facts: dict[str, QLabel] = {}
         self._fact_titles: dict[str, QLabel] = {}

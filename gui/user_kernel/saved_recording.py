@@ -10,7 +10,7 @@ from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QTabBar
 
 from gpu.messages.events import Failure
-from gui.editor.sources import RecordedSources
+from gui.editor.sources import TextSources
 from gui.model.request_queue import RequestQueue
 from gui.step_view.recording.models import RecordingModels
 from gui.step_view.recording.steppable import CheckedReader, ReadRecording, Steppable, StepRequest
@@ -57,7 +57,7 @@ class RecordedStepTab(StepTab):
 
     def __init__(self, path: Path, read_checked: CheckedReader, jobs: Callable[[], RequestQueue]) -> None:
         self._path, self._read_checked = path, read_checked
-        self._texts = RecordedSources()
+        self._texts = TextSources()
         super().__init__(create_recording_steppable(path, read_checked), self._texts, jobs)
         self._texts.setParent(self)
         # Comparing two schedules needs a second run, and a saved recording cannot be run.
@@ -76,7 +76,7 @@ class RecordedStepTab(StepTab):
 
     def _show_recording(self, request: StepRequest, models: RecordingModels) -> None:
         recording = models.recording
-        self._texts.texts = recording.texts
+        self._texts.replace_texts(recording.texts)
         file = next((file for file in models.files if recording.text(file)), "")
         if file:
             kernel = recording.launches[0].trace.kernel

@@ -15,16 +15,15 @@ class LevelsCard(Card):
 
     Parameters
     ----------
-    title : str
     sides : bool
         Whether there are two histograms, before and after, with buttons to select one or both.
     legend : str
         Caption while two histograms are shown.
     """
 
-    def __init__(self, title: str, *, sides: bool, legend: str = "solid: after   dotted: before") -> None:
-        super().__init__(title, margins=(12, 10, 8, 6))
-        self.plot = HistogramPlot(title)
+    def __init__(self, *, sides: bool, legend: str = "solid: after   dotted: before") -> None:
+        super().__init__("Histogram", margins=(12, 10, 8, 6))
+        self.plot = HistogramPlot("Histogram")
         self.scale = Segments(("linear", "log"), "Scale")
         self.side = Segments(("before", "after", "both"), "Histogram of")
         self.side.choose("both")

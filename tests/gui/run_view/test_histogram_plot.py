@@ -14,7 +14,7 @@ COLOR = np.stack([GRAY[0], GRAY[0][::-1], GRAY[0] * 0 + 5])
 
 @pytest.fixture
 def card(qtbot):
-    made = LevelsCard("Histogram", sides=True)
+    made = LevelsCard(sides=True)
     qtbot.addWidget(made)
     made.resize(700, 300)
     with qtbot.waitExposed(made):
