@@ -17,7 +17,7 @@ from gui.run_view.cards.filter_card import FilterCard
 from gui.run_view.cards.levels_card import LevelsCard
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.numbers import format_time
-from gui.run_view.pixel_values import format_pixel
+from gui.run_view.pixel_values import describe_pixel
 from gui.run_view.view import RunView, create_titled_pane
 from gui.widgets.basic import column, split
 from gui.widgets.forms import ParameterForm
@@ -128,8 +128,6 @@ class FilteredImageView(RunView):
             self._before_text.show_text(f"{image.path.name}   {image.description}")
             self._after_text.show_text("" if outcome is None else self._describe_result(outcome))
             return
-        self._before_text.show_text(f"x {pixel[0]}  y {pixel[1]}   {format_pixel(image.values, pixel)}")
+        self._before_text.show_text(describe_pixel(image.values, pixel))
         if outcome is not None:
-            self._after_text.show_text(
-                f"x {pixel[0]}  y {pixel[1]}   {format_pixel(outcome.arrays[self._result_name], pixel)}"
-            )
+            self._after_text.show_text(describe_pixel(outcome.arrays[self._result_name], pixel))

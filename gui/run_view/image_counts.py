@@ -15,7 +15,7 @@ from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElemen
 from gui.painting.theme import look
 from gui.run_view.cards.levels_card import LevelsCard
 from gui.run_view.image_pane import ImagePane
-from gui.run_view.pixel_values import format_pixel
+from gui.run_view.pixel_values import describe_pixel
 from gui.run_view.view import RunView, create_titled_pane
 from gui.widgets.basic import Card, column, format_count, label, split
 from gui.widgets.forms import ParameterForm, TextField
@@ -127,18 +127,14 @@ class ImageCountsView(RunView):
     def show_outcome(self, outcome: FinishedRun) -> None:
         self._outcome = outcome
         counts, image = outcome.arrays[self._pattern.result], outcome.image
-        names = self._pattern.value_names(outcome.params) if self._pattern.value_names and image is None else ()
+        names = self._list_bin_names(outcome)
         self.levels.clear_counts("before")
         self.levels.show_counts("after", counts, image.maxval if image is not None else 0, names)
-        if image is not None:
-            facts = self._collect_image_facts(counts, image)
-        else:
-            facts = self._collect_named_facts(counts[0], names) if names else self._collect_range_facts(counts[0])
         self.levels.show_note("Point at a bin, or use the arrow keys, to read its count.")
-        for name, text in facts.items():
+        for name, text in _collect_facts(counts, names, image).items():
             self.facts[name].setText(text)
         self._fact_titles["pixels"].setText(
-            {"text": "characters", "values": "numbers"}.get(self._input_kind(outcome), "pixels")
+            {"text": "characters", "values": "numbers"}.get(self._pattern.input_kind(outcome.params), "pixels")
         )
         self._fact_titles["empty bins"].setText(f"in no bin ({names[-1]})" if names else "empty bins")
 
@@ -146,52 +142,17 @@ class ImageCountsView(RunView):
         """Request the threads that incremented a bin."""
         outcome = self._outcome
         if outcome is not None and number < outcome.arrays[self._pattern.result].shape[1]:
-            names = (
-                self._pattern.value_names(outcome.params) if self._pattern.value_names and outcome.image is None else ()
-            )
+            names = self._list_bin_names(outcome)
             title = f"Bin {names[number] if names else number}"
             colors = len(outcome.arrays[self._pattern.result])
             planes = tuple((plane, number) for plane in range(colors)) if colors > 1 else ()
             element = PointedElement(self._pattern.result, (0, number), title, planes=planes)
             self.element_selected.emit(element, self.levels.plot.find_cursor_position())
 
-    def _input_kind(self, outcome: FinishedRun) -> str:
-        return self._pattern.input_kind(outcome.params)
-
-    def _collect_image_facts(self, counts: Array, image: OpenImage) -> dict[str, str]:
-        expected, total = image.values.size, int(counts.sum(dtype=np.int64))
-        per_bin = counts.sum(axis=0, dtype=np.int64)
-        bins = counts.shape[1]
-        fullest = int(per_bin.argmax())
-        level = -(-fullest * (image.maxval + 1) // bins)
-        share = per_bin[fullest] / max(1, total)
-        return {
-            "pixels": format_count(expected // image.channels) + (f" × {image.channels}" if image.channels > 1 else ""),
-            "counted": format_count(total),
-            "fullest bin": f"level {level}, {share:.1%}",
-            "empty bins": f"{format_count(int((per_bin == 0).sum()))} of {format_count(bins)}",
-        }
-
-    def _collect_range_facts(self, counts: Array) -> dict[str, str]:
-        total, fullest = int(counts.sum(dtype=np.int64)), int(counts.argmax())
-        return {
-            "pixels": format_count(total),
-            "counted": format_count(total),
-            "fullest bin": f"{format_count(fullest)}, {counts[fullest] / max(1, total):.1%}",
-            "empty bins": f"{format_count(int((counts == 0).sum()))} of {format_count(counts.size)}",
-        }
-
-    def _collect_named_facts(self, counts: Array, names: tuple[str, ...]) -> dict[str, str]:
-        """Return the facts for named bins; the last bin counts everything outside the others."""
-        total = int(counts.sum(dtype=np.int64))
-        inside, others = counts[:-1], int(counts[-1])
-        fullest = int(inside.argmax())
-        return {
-            "pixels": format_count(total),
-            "counted": format_count(total - others),
-            "fullest bin": f"{names[fullest]}, {inside[fullest] / max(1, total - others):.1%}",
-            "empty bins": format_count(others),
-        }
+    def _list_bin_names(self, outcome: FinishedRun) -> tuple[str, ...]:
+        """Return the names of the bins; empty if they are numbered."""
+        names = self._pattern.value_names
+        return names(outcome.params) if names is not None and outcome.image is None else ()
 
     def show_counts(self, counts: LevelCounts) -> None:
         if counts.side == "reference":
@@ -201,6 +162,32 @@ class ImageCountsView(RunView):
         image = self._image
         if image is not None:
             about = f"{image.path.name}   {image.description}"
-            self._image_caption.show_text(
-                about if pixel is None else f"x {pixel[0]}  y {pixel[1]}   {format_pixel(image.values, pixel)}"
-            )
+            self._image_caption.show_text(about if pixel is None else describe_pixel(image.values, pixel))
+
+
+def _collect_facts(counts: Array, names: tuple[str, ...], image: OpenImage | None) -> dict[str, str]:
+    """Return the facts about counts of shape (channels, bins); the last named bin counts everything outside the others.
+
+    Parameters
+    ----------
+    counts : array
+    names : tuple of str
+        The names of the bins; empty if they are numbered.
+    image : OpenImage or None
+        The image whose levels are counted.
+    """
+    per_bin = counts.sum(axis=0, dtype=np.int64)
+    inside = per_bin[:-1] if names else per_bin
+    counted, fullest = int(inside.sum()), int(inside.argmax())
+    total, subject = format_count(int(per_bin.sum())), names[fullest] if names else format_count(fullest)
+    if image is not None:
+        total = format_count(image.values.size // image.channels)
+        total += f" × {image.channels}" if image.channels > 1 else ""
+        subject = f"level {-(-fullest * (image.maxval + 1) // inside.size)}"
+    empty = f"{format_count(int((inside == 0).sum()))} of {format_count(inside.size)}"
+    return {
+        "pixels": total,
+        "counted": format_count(counted),
+        "fullest bin": f"{subject}, {inside[fullest] / max(1, counted):.1%}",
+        "empty bins": format_count(int(per_bin[-1])) if names else empty,
+    }

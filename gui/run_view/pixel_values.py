@@ -18,9 +18,9 @@ _MIN_BRIGHTNESS_FOR_DARK_TEXT = 118
 """The gray level at which black and white text have about the same contrast."""
 
 
-def format_pixel(values: Array, pixel: tuple[int, int]) -> str:
-    """Format a pixel's value, or the three values of a color; "" outside the array."""
-    return " ".join(_format_parts(values, pixel))
+def describe_pixel(values: Array, pixel: tuple[int, int]) -> str:
+    """Return a pixel's coordinates and its value, or the three values of a color; no value outside the array."""
+    return f"x {pixel[0]}  y {pixel[1]}   {' '.join(_format_parts(values, pixel))}"
 
 
 def _format_parts(values: Array, pixel: tuple[int, int]) -> list[str]:
