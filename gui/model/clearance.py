@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
-import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.messages.events import Failure
@@ -13,6 +12,7 @@ from gpu.messages.runs.pattern_runs import CheckPattern, RunPattern
 from gpu.messages.verdicts import Check, describe_mistakes
 from gui.model.records import FinishedRun
 from gui.model.request_queue import RequestQueue
+from gui.model.run_counter import freeze_params
 
 _BLOCKING_CHANNEL, _BACKGROUND_CHANNEL = "check before", "check alongside"
 
@@ -152,10 +152,7 @@ class Clearance(QObject):
 
 def _compute_key(run: RunPattern | FinishedRun) -> Hashable:
     """Return the cache key of a check, which does not depend on the input image."""
-    params = tuple(
-        (name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in run.params.items()
-    )
-    return run.pattern, run.variant, params, tuple(run.sources.items())
+    return run.pattern, run.variant, freeze_params(run.params), tuple(run.sources.items())
 
 
 def attach_check(run: FinishedRun, request: RunPattern, check: Check) -> FinishedRun | None:

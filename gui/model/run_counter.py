@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QObject
@@ -65,8 +66,10 @@ class RunCounter(QObject):
 
 def compute_run_key(run: RunPattern | ModelPattern) -> Hashable:
     """Return a cache key that equal runs share."""
-    params = tuple(
-        (name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in run.params.items()
-    )
     inputs = tuple((name, handle.path) for name, handle in run.inputs.items())
-    return run.pattern, run.variant, params, run.seed, inputs, tuple(run.sources.items())
+    return run.pattern, run.variant, freeze_params(run.params), run.seed, inputs, tuple(run.sources.items())
+
+
+def freeze_params(params: Mapping[str, Any]) -> Hashable:
+    """Return a key that equal parameters share."""
+    return tuple((name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in params.items())
