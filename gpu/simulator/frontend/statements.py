@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpu.base.errors import CompileError
 from gpu.simulator import ir
 from gpu.simulator.frontend.assembly.inline_assembly import lower_assembly
 from gpu.simulator.frontend.clang.parsing import (
@@ -28,7 +29,7 @@ from gpu.simulator.frontend.lowering.classes import (
     refuse_destructor,
 )
 from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_reference
-from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Type, Void, has_union
+from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Struct, Type, Void, has_union
 
 _NO_CODE = (
     CursorKind.TYPEDEF_DECL,
@@ -220,12 +221,13 @@ class Statements:
             declare_variable: ir.Statement = ir.Declare(local.slot, local.type, address, position, f"&{local.name}")
         else:
             declare_variable = self._variable(variable, variable_type, ir.Load(type.element, place))
+        names = self._bind_names(variable, variable_type) if variable.kind == CursorKind.UNEXPOSED_DECL else []
         count = ir.Const(INT32, np.int32(type.length))
         one = ir.Const(INT32, np.int32(1))
         loop = ir.Loop(
             ir.Binary(BOOL, "<", index, count),
             ir.Update(INT32, index, "+", one, INT32),
-            ir.Block((declare_variable, self._statement(body)), is_scope=True),
+            ir.Block((declare_variable, *names, self._statement(body)), is_scope=True),
             True,
             position,
         )
@@ -277,8 +279,7 @@ class Statements:
             return []
         if cursor.kind != CursorKind.VAR_DECL:
             if cursor.kind == CursorKind.UNEXPOSED_DECL:  # libclang has no name for `auto [a, b] = c;`
-                advice = "Declare one variable for each value."
-                raise build_unsupported_error(cursor, "a structured binding", advice=advice)
+                return self._structured_binding(cursor)
             raise build_unsupported_error(cursor, f"this declaration ({cursor.kind.name.lower().replace('_', ' ')})")
         type = self._types.lower(cursor.type, cursor)
         if has_attribute(cursor, CursorKind.CUDASHARED_ATTR):
@@ -302,6 +303,36 @@ class Statements:
         if initial is None or _is_trivial(initial, cursor):
             return [self._variable(cursor, type, None)]
         return [self._variable(cursor, type, self._expressions.convert(initial, type), initial.text)]
+
+    def _structured_binding(self, cursor: Cursor) -> list[ir.Statement]:
+        """Declare a struct, or a reference to one, and the names of its members."""
+        type, initial = self._types.lower(cursor.type, cursor), find_initializer(cursor)
+        if initial is None or isinstance(type, ArrayOf):
+            raise _build_binding_error(cursor)
+        refuse_destructor(cursor, cursor.type)
+        if is_reference(cursor.type):
+            address = self._expressions.address(initial)
+            local = self._scope.declare(cursor, type, in_memory=True)
+            position = get_reported_position(cursor)
+            return [ir.Declare(local.slot, local.type, address, position, local.name), *self._bind_names(cursor, type)]
+        value = self._expressions.convert(initial, type)
+        return [self._variable(cursor, type, value, initial.text), *self._bind_names(cursor, type)]
+
+    def _bind_names(self, cursor: Cursor, type: Type) -> list[ir.Statement]:
+        """Declare the names of a structured binding as references to the members of its struct, which is declared."""
+        names = [each for each in cursor.children if each.kind == CursorKind.UNEXPOSED_DECL]
+        whole, members = self._scope.find(cursor), type.fields if isinstance(type, Struct) else ()
+        assert whole is not None
+        is_plain = all(not (each.is_reference or each.is_anonymous or each.parts) for each in members)
+        if len(members) != len(names) or not is_plain:
+            raise _build_binding_error(cursor)
+        declarations: list[ir.Statement] = []
+        for name, member in zip(names, members, strict=True):
+            local = self._scope.declare(name, member.type, in_memory=True)
+            place = ir.Member(Pointer(decay(member.type)), whole.local, member.offset)
+            position = get_reported_position(cursor)
+            declarations.append(ir.Declare(local.slot, local.type, place, position, f"&{local.name}"))
+        return declarations
 
     def _variable(self, cursor: Cursor, type: Type, value: ir.Expression | None, text: str = "") -> ir.Statement:
         """Declare a variable in a slot, or in memory if it needs an address."""
@@ -332,6 +363,12 @@ class Statements:
         return ir.DeclareMemory(
             local.slot, type.size, values, braces, cursor.spelling, get_reported_position(cursor), has_union(type), type
         )
+
+
+def _build_binding_error(cursor: Cursor) -> CompileError:
+    return build_unsupported_error(
+        cursor, "a structured binding of this type", advice="Declare one variable for each value."
+    )
 
 
 def _attach_unroll_pragma(statement: ir.Statement, attributed: Cursor) -> ir.Statement:

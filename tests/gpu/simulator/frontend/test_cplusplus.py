@@ -28,6 +28,26 @@ PROGRAMS = {
         out[7] = n;
         """,
     ),
+    "structured bindings": (
+        """struct Two { int a; float b; }; struct Three { int x; Two two; int list[2]; };
+        DEVICE Three make(int i) { return Three{i, {i + 1, i * 0.5f}, {i, 7}}; }
+        DEVICE void bump(int &x) { x += 1; }""",
+        """
+        auto [x, two, list] = make(i);
+        bump(x); list[1] += in[0]; int *p = &two.a; *p += 5;
+        Three three = make(in[1]);
+        auto &[y, pair, words] = three;
+        y = 3; words[0] += i; pair.b += 1;
+        const auto &[z, other, last] = make(2);
+        Two array[3] = {{1, 2}, {3, 4}, {5, 6}};
+        int sum = 0;
+        for (auto &[a, b] : array) { a += i; sum += a * b; }
+        for (auto [a, b] : array) { b += 1; sum += a - b; a = 0; }
+        if (auto [a, b] = array[1]; a > 5) sum += b;
+        out[0] = x; out[1] = two.a + list[1]; out[2] = three.x + three.list[0] + (int)three.two.b; out[3] = sum;
+        out[4] = z + last[1] + (int)(4 * other.b); out[5] = array[2].a + array[2].b;
+        """,
+    ),
     "compound literals": (
         """struct Two { int x, y; };
         DEVICE Two add(Two a, Two b) { return (Two){a.x + b.x, a.y + b.y}; }
