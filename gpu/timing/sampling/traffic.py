@@ -174,16 +174,17 @@ class TrafficModel:
     def _add_local_loads(self, traffic: LaunchTraffic) -> float:
         """Add the loads of local memory from DRAM; return its sectors that are stored to DRAM.
 
-        Local memory is cached as global memory; L2 holds a share of what all resident threads use.
+        L1 and L2 hold a share of what all resident threads use. No other multiprocessor needs the data in an L1.
         """
-        array = traffic.arrays.get(LOCAL_WINDOW)
+        array, gpu = traffic.arrays.get(LOCAL_WINDOW), self.gpu
         if array is None:
             return 0.0
         factor = self._repetition_factors.get(LOCAL_WINDOW, 1.0)
         own_sectors = caches.count_local_sectors(self.path.steps, self.warps) * factor
         blocks = min(self.shape.blocks, self.sharing.concurrent_blocks)
         resident = min(own_sectors / self.warps, self._array_sectors(LOCAL_WINDOW)) * blocks * self.shape.warps
-        missing_share = 1 - min(1.0, self._cache_sectors / max(resident, 1.0))
+        held = gpu.last_cache_bytes + min(self.shape.blocks, gpu.multiprocessors) * gpu.first_cache_bytes
+        missing_share = 1 - min(1.0, held / _SECTOR / max(resident, 1.0))
         array.dram_loads = missing_share * array.loaded
         return missing_share * array.stored
 
