@@ -51,8 +51,7 @@ def run(engine, inputs, params):
     yield Progress(0.1, "uploaded")
     engine.launch(kernel, (max(1, -(-n // threads)), 1, 1), (threads, 1, 1), data, out, np.int32(n))
     result = engine.download(out)
-    for buffer in (data, out):
-        engine.free(buffer)
+    engine.free(data, out)
     return {"doubles": result}
 
 

@@ -63,8 +63,8 @@ class RecordingEngine:
         self._inner.fill(buffer, value)
         self._actions.append(lambda: self._inner.fill(buffer, value))
 
-    def free(self, buffer: Buffer) -> None:
-        self._freed.append(buffer)
+    def free(self, *buffers: Buffer) -> None:
+        self._freed.extend(buffers)
 
     def texture(self, buffer: Buffer) -> Argument:
         return self._inner.texture(buffer)
@@ -134,8 +134,7 @@ class RecordingEngine:
             self._replacements = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
         self._inner.take_times()
         yield
-        for buffer in self._replacements.values():
-            self._inner.free(buffer)
+        self._inner.free(*self._replacements.values())
         self._replacements = {}
 
     def _time_actions(self) -> AbstractContextManager[None]:
@@ -166,8 +165,7 @@ class RecordingEngine:
 
     def finish(self) -> None:
         """Free the buffers that the host program freed, and discard its launches."""
-        for buffer in self._freed:
-            self._inner.free(buffer)
+        self._inner.free(*self._freed)
         self._freed.clear()
         self._uploaded.clear()
         self._actions.clear()

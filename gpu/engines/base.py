@@ -243,8 +243,8 @@ class Engine(Protocol):
         """Set every element of a buffer."""
         ...
 
-    def free(self, buffer: Buffer) -> None:
-        """Free a buffer's memory immediately."""
+    def free(self, *buffers: Buffer) -> None:
+        """Free the memory of buffers immediately."""
         ...
 
     def texture(self, buffer: Buffer) -> Argument:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -169,9 +169,9 @@ class ModelingEngine(SimulatorEngine):
         self._host_backed_buffers.add(buffer)
         return buffer
 
-    def free(self, buffer: Buffer) -> None:
-        super().free(buffer)
-        self._host_backed_buffers.discard(cast(SimulatedBuffer, buffer))
+    def free(self, *buffers: Buffer) -> None:
+        super().free(*buffers)
+        self._host_backed_buffers.difference_update(buffers)
 
     def fill(self, buffer: Buffer, value: float) -> None:
         self._run_pending_launch()

@@ -55,7 +55,7 @@ class NullEngine:
     def fill(self, buffer: Buffer, value: float) -> None:
         pass
 
-    def free(self, buffer: Buffer) -> None:
+    def free(self, *buffers: Buffer) -> None:
         pass
 
     def texture(self, buffer: Buffer) -> Buffer:

@@ -202,9 +202,10 @@ class SimulatorEngine:
         with self._time_phase("kernel"):
             buffer.data.view(buffer.dtype).fill(value)
 
-    def free(self, buffer: Buffer) -> None:
-        assert isinstance(buffer, SimulatedBuffer)
-        buffer.data = np.empty(0, np.uint8)
+    def free(self, *buffers: Buffer) -> None:
+        for buffer in buffers:
+            assert isinstance(buffer, SimulatedBuffer)
+            buffer.data = np.empty(0, np.uint8)
 
     def texture(self, buffer: Buffer) -> Buffer:
         return buffer  # the simulator's headers define a texture object as a pointer

@@ -138,8 +138,7 @@ def _pack_program(pack: _Pack) -> HostProgram:
             result = download_and_free(engine, out)
         else:
             result = engine.download(to.packed, count)
-        for buffer in (to.packed, to.positions, to.count):
-            engine.free(buffer)
+        engine.free(to.packed, to.positions, to.count)
         return {"result": result, "count": np.array(count)}
 
     return run
@@ -166,8 +165,7 @@ def _pack_with_scan(
         buffers.count,
         np.int32(n),
     )
-    engine.free(flags)
-    engine.free(positions)
+    engine.free(flags, positions)
 
 
 def _pack_with_ballot(

@@ -164,8 +164,7 @@ def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], lis
         engine.fill(y, 0)
         yield Progress(0.1, "uploaded")
         matrix = launch(engine, inputs, params, x, y)
-        for buffer in (x, *matrix):
-            engine.free(buffer)
+        engine.free(x, *matrix)
         yield Progress(0.9, "multiplied")
         return {"result": download_and_free(engine, y)}
 

@@ -134,8 +134,7 @@ class ResidentEngine:
 
     def free_generated(self) -> None:
         """Free the generated data."""
-        for each in self._generated.values():
-            self.inner.free(each.buffer)
+        self.inner.free(*(each.buffer for each in self._generated.values()))
         self._generated.clear()
 
     def take_copies(self) -> DeviceCopies:
@@ -161,8 +160,7 @@ class ResidentEngine:
 
     def free_results(self) -> None:
         """Free the results that stayed on the device and that their owners have freed."""
-        for buffer in self._freed:
-            self.inner.free(buffer)
+        self.inner.free(*self._freed)
         self._freed.clear()
         self._results.clear()
 
@@ -208,13 +206,14 @@ class ResidentEngine:
     def fill(self, buffer: Buffer, value: float) -> None:
         self.inner.fill(buffer, value)
 
-    def free(self, buffer: Buffer) -> None:
-        if any(buffer is each.buffer for each in self._generated.values()):
-            return
-        if any(buffer is each for _, each in self._results):
-            self._freed.append(buffer)
-            return
-        self.inner.free(buffer)
+    def free(self, *buffers: Buffer) -> None:
+        for buffer in buffers:
+            if any(buffer is each.buffer for each in self._generated.values()):
+                continue
+            if any(buffer is each for _, each in self._results):
+                self._freed.append(buffer)
+            else:
+                self.inner.free(buffer)
 
     def texture(self, buffer: Buffer) -> Argument:
         return self.inner.texture(buffer)

@@ -107,8 +107,7 @@ def measure(engine: Engine, seed: int, repetitions: int) -> Iterator[MeasuredCas
         recorder = LaunchRecorder(engine)
         buffers = foreign.launch(recorder, foreign.make_arguments(np.random.default_rng(seed)))
         times = measure_steady_times(recorder, repetitions, restore_inputs=foreign.restores_inputs)
-        for buffer in buffers:
-            recorder.free(buffer)
+        recorder.free(*buffers)
         recorder.finish()
         yield combine_launches(foreign.file, foreign.kernel, foreign.size, _attach_times(recorder, times))
 
@@ -182,8 +181,7 @@ def profile(engine: Engine, seed: int, start: Callable[[], None], stop: Callable
             continue
         profiled.clear()
         recorder = LaunchRecorder(engine, profile_launch)
-        for buffer in foreign.launch(recorder, foreign.make_arguments(np.random.default_rng(seed))):
-            recorder.free(buffer)
+        recorder.free(*foreign.launch(recorder, foreign.make_arguments(np.random.default_rng(seed))))
         recorder.finish()
         yield MeasuredCase(foreign.file, foreign.kernel, foreign.size, 0.0, (0.0, 0.0), tuple(profiled))
 

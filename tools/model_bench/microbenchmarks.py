@@ -276,8 +276,7 @@ def _measure_bandwidth(bench: _Bench) -> Iterator[tuple[str, float]]:
         arguments = (from_, bench.ends, np.uint32(size // 32), np.int32(rounds))
         figure = 32 * threads * rounds / bench.time_us(bench.kernel("read_sectors"), full, 1024, *arguments) / 1e3
         yield f"random sectors of {where} GB/s", figure
-    bench.engine.free(from_)
-    bench.engine.free(to)
+    bench.engine.free(from_, to)
 
 
 def _measure_launches(bench: _Bench) -> Iterator[tuple[str, float]]:

@@ -398,8 +398,12 @@ class CudaEngine:
             case _:
                 cuda.memcpy_htod(buffer.memory, np.repeat(pattern, count))
 
-    def free(self, buffer: Buffer) -> None:
-        assert isinstance(buffer, CudaBuffer)
+    def free(self, *buffers: Buffer) -> None:
+        for buffer in buffers:
+            assert isinstance(buffer, CudaBuffer)
+            self._free(buffer)
+
+    def _free(self, buffer: CudaBuffer) -> None:
         if buffer.memory is not None and self._stream is not None and not buffer.textures:
             self._stream.discard(buffer.memory)
             buffer.memory = None

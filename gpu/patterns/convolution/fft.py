@@ -101,8 +101,7 @@ def convolve_by_transforms(engine: Engine, inputs: Inputs, params: Params) -> Ge
         engine.launch(
             kernel, grid, block, image, spectrum, roots, out, *extent, *begins, border, shared_bytes=shared_bytes
         )
-    for buffer in (image, spectrum, roots):
-        engine.free(buffer)
+    engine.free(image, spectrum, roots)
     yield Progress(0.9, "convolved")
 
     result = to_channels_last(engine.download(out), inputs["image"])

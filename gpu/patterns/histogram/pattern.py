@@ -172,8 +172,7 @@ def merge_counts(worker: WorkerContext, counts: list[Array]) -> Array:
     partial = engine.upload(np.stack(counts, axis=1))
     merged = _launch_merge(engine, module, partial)
     result = engine.download(merged)
-    for buffer in (partial, merged):
-        engine.free(buffer)
+    engine.free(partial, merged)
     return result
 
 
@@ -231,8 +230,7 @@ def _run_peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progr
     sizes = (np.int32(pixels), np.int32(bins), np.int32(counters.slots), np.uint32(4 * counters.copies))
     grid, block = (blocks, channels, counters.parts), (_PEAK_BLOCK, 1, 1)
     engine.launch(kernel, grid, block, data, counts, sums, tickets, *sizes, shared_bytes=counters.shared_bytes)
-    for buffer in (data, sums, tickets) if moved else (data,):
-        engine.free(buffer)
+    engine.free(data, *((sums, tickets) if moved else ()))
     yield Progress(0.9, "counted")
 
     return {"counts": download_and_free(engine, counts)}

@@ -266,8 +266,7 @@ def _multiply_by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c:
         np.int32(padded_k),
         *scales,
     )
-    for buffer in (*halves, row_bits, column_bits):
-        engine.free(buffer)
+    engine.free(*halves, row_bits, column_bits)
 
 
 def _multiply_by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
@@ -307,8 +306,7 @@ def _multiply_by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer
         np.float32(params["beta"]),
         shared_bytes=shape.shared_bytes,
     )
-    for buffer in (*tiles, row_bits, column_bits):
-        engine.free(buffer)
+    engine.free(*tiles, row_bits, column_bits)
 
 
 def _multiply_by_cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
@@ -352,8 +350,7 @@ def _program(variant: str) -> HostProgram:
         c = _upload_initial_c(engine, inputs, params)
         yield Progress(0.1, "uploaded")
         _MULTIPLIES[variant](engine, params, a, b, c)
-        engine.free(a)
-        engine.free(b)
+        engine.free(a, b)
         yield Progress(0.9, "multiplied")
         return {"result": download_and_free(engine, c)}
 
@@ -387,8 +384,7 @@ def multiply_rows(worker: WorkerContext, piece: ChunkInput, blocks: list[Buffer]
         first += b.shape[0]
         params = {**params, "beta": 1.0}
     result = engine.download(c)
-    for buffer in (rows, c):
-        engine.free(buffer)
+    engine.free(rows, c)
     return result
 
 

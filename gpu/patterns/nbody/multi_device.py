@@ -210,8 +210,7 @@ def chunk_moments(worker: WorkerContext, positions: list[Buffer], velocities: Bu
     result = measure_moments(
         engine, all_positions, velocities, sums, square_softening(motion_from_params(worker.params).softening)
     )
-    for buffer in (all_positions, sums):
-        engine.free(buffer)
+    engine.free(all_positions, sums)
     return result[np.newaxis]
 
 
@@ -264,8 +263,7 @@ def draw_bodies(
     all_origins = engine.upload(np.concatenate(origins))
     image = painter.draw(all_positions, all_velocities, all_origins, settings, speed_scale)
     painter.close()
-    for buffer in (all_positions, all_velocities, all_origins):
-        engine.free(buffer)
+    engine.free(all_positions, all_velocities, all_origins)
     return image
 
 
@@ -300,8 +298,7 @@ def _compute_accelerations(worker: WorkerContext, positions: list[Buffer]) -> Bu
         np.int32(0),
         np.int32(own_count),
     )
-    for buffer in (all_positions, all_accelerations):
-        engine.free(buffer)
+    engine.free(all_positions, all_accelerations)
     return accelerations
 
 

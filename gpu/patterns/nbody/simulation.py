@@ -126,8 +126,7 @@ class BodySimulation:
     def close(self) -> None:
         """Free the device's memory."""
         self._painter.close()
-        for buffer in (self._bodies, self._velocities, self._accelerations, self._origins, self._sums):
-            self._engine.free(buffer)
+        self._engine.free(self._bodies, self._velocities, self._accelerations, self._origins, self._sums)
 
     def accelerations(self, variant: str, softening: float, block: int | None = None) -> Array:
         """Return the current accelerations: float32, shape (n, 3)."""

@@ -190,8 +190,7 @@ def _single_launch_program(
         yield Progress(0.1, "uploaded")
         total, partial = _launch_once(engine, kernel, data, blocks, block)
         yield _partials_progress(engine, partial)
-        for buffer in (data, partial):
-            engine.free(buffer)
+        engine.free(data, partial)
         yield Progress(0.9, "reduced")
         return {"result": download_and_free(engine, total)}
 

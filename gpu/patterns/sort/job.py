@@ -96,8 +96,7 @@ class SortJob:
 
     def free(self, data: SortData) -> None:
         """Free keys and positions."""
-        self.engine.free(data.keys)
-        self.engine.free(data.positions)
+        self.engine.free(data.keys, data.positions)
 
 
 Sorting = Generator[Progress, None, SortData]

@@ -159,7 +159,6 @@ def _sort_in_tiles(job: SortJob, data: SortData, shape: Tiling, passes: int) -> 
         shape.launch(job, "sort_peak_pass", tiles, *arguments, shared_bytes=dynamic_bytes)
         data, target = target, data
         yield job.progress(data, (number + 1) / passes, f"sorted by the lowest {number + 1} bytes")
-    for buffer in (counts, states):
-        engine.free(buffer)
+    engine.free(counts, states)
     job.free(target)
     return data

@@ -137,8 +137,7 @@ def radix(job: SortJob, data: SortData) -> Sorting:
         scattered = job.empty_like(data)
         numbers = np.int32(n), np.int32(shift)
         job.launch(module, "sort_radix_scatter", tiles, *move_arguments(data, scattered), starts, *numbers)
-        for buffer in (counts, starts):
-            engine.free(buffer)
+        engine.free(counts, starts)
         job.free(data)
         data = scattered
         done = shift + job.digit_bits
@@ -179,8 +178,7 @@ def onesweep(job: SortJob, data: SortData) -> Sorting:
         job.launch(module, "sort_onesweep", tiles, *move_arguments(data, other), counts, states, *numbers)
         data, other = other, data
         yield job.progress(data, (number + 1) / passes, f"sorted by the lowest {(number + 1) * job.digit_bits} bits")
-    for buffer in (counts, states):
-        engine.free(buffer)
+    engine.free(counts, states)
     job.free(other)
     return data
 
@@ -247,8 +245,7 @@ def sort_program(variant: str) -> HostProgram:
         yield Progress(0.9, "sorted")
         result = engine.download(data.keys)
         outputs = {"keys": result, "result": engine.download(data.positions) if pairs else result}
-        engine.free(data.keys)
-        engine.free(data.positions)
+        engine.free(data.keys, data.positions)
         return outputs
 
     return run

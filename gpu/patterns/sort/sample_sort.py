@@ -85,8 +85,7 @@ def sample_chunk(worker: WorkerContext, piece: ChunkInput, buckets: int) -> dict
             np.int32(count),
         )
         samples["key"] = engine.download(sampled, count)
-        for buffer in (indices, sampled):
-            engine.free(buffer)
+        engine.free(indices, sampled)
         samples["chunk"], samples["position"], samples["weight"] = piece.index, positions, np.diff(bounds)
     return {"keys": on_device, "start": np.array(piece.start), "samples": samples}
 
@@ -104,8 +103,7 @@ def choose_splitters(worker: WorkerContext, samples: list[Array], buckets: int) 
     data = SortData(engine.upload(keys), engine.upload(np.arange(keys.size, dtype=np.int32)))
     data = sort_on_device(worker.variant, engine, data, params)
     sorted_samples = all_samples[engine.download(data.positions, keys.size)]
-    for buffer in (data.keys, data.positions):
-        engine.free(buffer)
+    engine.free(data.keys, data.positions)
     before = sorted_samples["weight"].cumsum() - sorted_samples["weight"]
     bounds = np.arange(1, buckets) * int(sorted_samples["weight"].sum()) // buckets
     return sorted_samples[np.minimum(np.searchsorted(before, bounds), keys.size - 1)]
@@ -159,8 +157,7 @@ def distribute_chunk(
         numbers = np.int32(sections), np.int32(start), np.int32(first)
         memory = *(target.keys for target in targets), *(target.positions for target in targets)
         job.launch(module, "sort_chunk_share", blocks, *at_splitters, starts, *numbers, *memory)
-    for buffer in (*splitter_buffers, starts):
-        engine.free(buffer)
+    engine.free(*splitter_buffers, starts)
     results: dict[str, Array | Buffer] = {"bounds": bounds}
     for bucket, share in enumerate(shares):
         results[f"keys {bucket}"] = share.keys
@@ -179,8 +176,7 @@ def _scan_counts(job: SortJob, counts: Buffer, buckets: int) -> tuple[Buffer, Ar
     bucket_starts = engine.allocate((buckets,), np.int32)
     job.launch(job.build(CHUNKS_FILE), "sort_chunk_bounds", -(-buckets // job.block), starts, *sizes, bucket_starts)
     downloaded = engine.download(bucket_starts)
-    for buffer in (counts, bucket_starts):
-        engine.free(buffer)
+    engine.free(counts, bucket_starts)
     return starts, downloaded
 
 

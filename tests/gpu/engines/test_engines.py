@@ -35,8 +35,7 @@ def run_scale(engine: Engine, source: str, offset: int = 3) -> np.ndarray:
         out = engine.allocate((100,), np.float32)
         engine.launch(kernel, (4, 1, 1), (32, 1, 1), given, out, np.int32(100))
         result = engine.download(out)
-        engine.free(given)
-        engine.free(out)
+        engine.free(given, out)
         return result
     finally:
         engine.sources = {}

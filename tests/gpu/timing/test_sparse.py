@@ -40,8 +40,7 @@ def engine():
 def model_kernel(engine, kernel, threads, *arrays):
     buffers = [engine.upload(each) for each in arrays]
     engine.launch(engine.build("sparse.cu").kernel(kernel), (threads // 256, 1, 1), (256, 1, 1), *buffers)
-    for each in buffers:
-        engine.free(each)
+    engine.free(*buffers)
     return engine.launches[-1].estimate
 
 
