@@ -17,13 +17,12 @@ _CACHE_SIZE = 4096
 
 @dataclass(frozen=True)
 class RegisterState:
-    """A variable: `values` and `nodes`, one per lane of the batch, valid where `defined` is True, else 0.
+    """A variable: `values`, one per lane of the batch, valid where `defined` is True, else 0.
 
     The values of a pointer are texts: the array and the element that it points to, such as "s[12]", or "null".
     """
 
     values: Array
-    nodes: Array
     defined: Array
 
 
@@ -100,37 +99,36 @@ class TraceVariables:
 
     def _assemble(self, rows: Array, lanes: int) -> RegisterState:
         """Assemble a variable from its last writes, newest first, until every lane has its value."""
-        defined, nodes = np.zeros(lanes, bool), np.zeros(lanes, np.int64)
+        defined = np.zeros(lanes, bool)
         values: Array | None = None
         missing = lanes
-        for mask, value, node in self._last_writes(rows):
+        for mask, value in self._last_writes(rows):
             written = self._lanes.mask_lanes(mask)
             new_values = self._data.values.vector(value, written.size)
-            new_nodes = self._data.integers.vector(node, written.size)
             if values is None:
                 values = np.zeros(lanes, new_values.dtype)
-                values[written], nodes[written] = new_values, new_nodes
+                values[written] = new_values
                 missing -= written.size
             else:
                 fresh = ~defined[written]
-                values[written[fresh]], nodes[written[fresh]] = new_values[fresh], new_nodes[fresh]
+                values[written[fresh]] = new_values[fresh]
                 missing -= int(np.count_nonzero(fresh))
             defined[written] = True
             if missing == 0:
                 break
         assert values is not None
-        return RegisterState(values, nodes, defined)
+        return RegisterState(values, defined)
 
-    def _last_writes(self, rows: Array) -> Iterator[tuple[int, int, int]]:
-        """Yield mask, value and node of writes, newest first; of those with the same mask, only the last."""
-        columns = ["mask", "value", "node"]
-        mask, value, node = self._data.registers[rows[-1]][columns].tolist()
-        yield mask, value, node
+    def _last_writes(self, rows: Array) -> Iterator[tuple[int, int]]:
+        """Yield mask and value of writes, newest first; of those with the same mask, only the last."""
+        columns = ["mask", "value"]
+        mask, value = self._data.registers[rows[-1]][columns].tolist()
+        yield mask, value
         newest = rows[:-1][::-1]
         last = np.sort(np.unique(self._data.registers["mask"][newest], return_index=True)[1])
-        for other, value, node in self._data.registers[newest[last]][columns].tolist():
+        for other, value in self._data.registers[newest[last]][columns].tolist():
             if other != mask:
-                yield other, value, node
+                yield other, value
 
     def _pointers(self, rows: Array, event: int) -> dict[str, RegisterState]:
         """Return the pointers of an event's frame by name, given rows of `pointers`, oldest first."""
@@ -150,5 +148,5 @@ class TraceVariables:
                 array_name = self._data.pointer_names[array]
                 values[written] = [f"{array_name}[{element}]" if array_name else "null" for element in elements]
                 defined[written] = True
-            pointers[name] = RegisterState(values.astype(str), np.zeros(lanes, np.int64), defined)
+            pointers[name] = RegisterState(values.astype(str), defined)
         return pointers
