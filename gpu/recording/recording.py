@@ -111,7 +111,7 @@ class Recording:
         """Whether any launch has more than one block."""
         return any(prod(launch.trace.grid) > 1 for launch in self.launches)
 
-    @property
+    @cached_property
     def warps(self) -> tuple[int, ...]:
         """The warps per block of each launch."""
         return tuple(launch.trace.launches[0].lanes_per_block // WARP for launch in self.launches)
