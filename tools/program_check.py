@@ -36,6 +36,7 @@ from tools.public_programs.saved_results import SavedResults
 
 PAGE = DOCS / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
+_KERNELS_HEADING = "## Kernels that nvcc compiles"
 _SAMPLE = 60
 _SEED = 1
 _SOURCE_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".c")
@@ -338,7 +339,7 @@ _NOTES = {
 
 def _kernel_lines(kernels: Mapping[str, Sequence[CheckedFile]]) -> Iterator[str]:
     yield ""
-    yield "## Kernels that nvcc compiles"
+    yield _KERNELS_HEADING
     yield ""
     if not kernels:
         yield "Not measured, since nvcc is not installed."
@@ -447,7 +448,7 @@ def _create_parser() -> argparse.ArgumentParser:
         metavar="N",
         type=int,
         default=lowered_kernels.SAMPLE,
-        help="files of HeCBench per sample of kernels (default: %(default)s)",
+        help="files of HeCBench per sample of kernels; 0 keeps the page's section (default: %(default)s)",
     )
     parser.add_argument(
         "--minutes",
@@ -503,7 +504,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = _check_collections(options, deadline)
     old = PAGE.read_text("utf-8") if PAGE.is_file() else ""
     page = format_page(found, datetime.date.today().isoformat())
-    for heading in (cuda_samples.HEADING, check_cost.HEADING):
+    kept = (*([] if options.files else [_KERNELS_HEADING]), cuda_samples.HEADING, check_cost.HEADING)
+    for heading in kept:
         page = cuda_samples.replace_section(page, cuda_samples.get_section(old, heading), heading)
     PAGE.write_text(page, "utf-8")
     shares = [

@@ -118,8 +118,10 @@ def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, monkeypatch):
         program_in(tmp_path / "hecbench" / "src" / name, MAKEFILE, right)
     words = ["--rodinia", str(tmp_path), "--hecbench", str(tmp_path / "hecbench"), "--files", "0"]
     words += ["--kept", str(tmp_path / "kept")]
+    (tmp_path / "page.md").write_text("# Old\n\n## Kernels that nvcc compiles\n\nAll of them.\n")
     program_check.main([*words, "--minutes", "0"])
     assert ran == []
+    assert "## Kernels that nvcc compiles\n\nAll of them." in (tmp_path / "page.md").read_text(), "not measured again"
     assert "2 more of the sample did not run" in (tmp_path / "page.md").read_text()
     assert program_check.main([*words, "--sample", "1"]) == 1  # none of Rodinia's is right
     program_check.main(words)
