@@ -6,7 +6,7 @@ import re
 
 from PyQt6.QtCore import QEvent, QObject, QRect, Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QFrame, QScrollArea, QVBoxLayout
+from PyQt6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout
 
 from gui.editor.document import KernelDocument, Problem
 from gui.painting.theme import look
@@ -47,6 +47,7 @@ class ProblemStrip(QFrame):
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.area.setWidgetResizable(True)
+        self.area.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.area.setWidget(self.message)
         for each in (self.message, self.area.viewport()):
             if each is not None:

@@ -505,6 +505,14 @@ def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_m
     assert f"Line {line}: Race between Write at line 113 by thread 128 and Read at" in said.toolTip()
 
 
+def test_a_short_message_leaves_the_code_the_height(qtbot, pane):
+    pane.resize(390, 400)
+    pane.document.show_diagnostics(pane.document.text, [Diagnostic(1, 1, 3, "error", "A race.")])
+    line = pane.strip.message.fontMetrics().lineSpacing()
+    qtbot.waitUntil(lambda: pane.strip.isVisible() and pane.strip.height() < 2.5 * line)
+    assert pane.strip.height() < pane.code.height() / 5
+
+
 def test_advice_is_left_out_before_it_is_cut_where_an_edit_follows_it(pane):
     advice = "No barrier separates the two accesses: add a __syncthreads() between them."
     run = Diagnostic(7, 1, 3, "error", f"{RACE.partition(' Several')[0]} {advice}")
