@@ -46,6 +46,8 @@ _LIBRARIES = re.compile(
     r"|cuda/|cute/|nvrtc|GL/|boost/|opencv|omp\.h|cuco)"
 )
 _PASS_PATTERN = re.compile(r"\bPASS(ED)?\b|\bSUCCESS(FUL)?\b", re.IGNORECASE)
+_REPORT = re.compile(r"lockstep: [\d,]+ launch")
+"""The first line of the command's report."""
 _LAUNCH_ERROR_TEXT = "ended with an error"
 """The command's message about a failed launch."""
 _FAIL_PATTERN = re.compile(r"\bFAIL(ED|URE)?\b|\bmismatch", re.IGNORECASE)
@@ -244,9 +246,10 @@ def run_hecbench(folder: Path) -> CheckedProgram:
 
 
 def _failure_reason(code: int, output: str, errors: str) -> str:
-    lines = [line for line in errors.splitlines() if line.startswith("lockstep: ") and "launch" not in line[:40]]
+    printed = [line for line in errors.splitlines() if not _REPORT.match(line)]
+    lines = [line for line in printed if line.startswith("lockstep: ")]
     lines = [line for line in lines if "In file included" not in line and "In function" not in line]
-    error_lines = [line for line in errors.splitlines() if "error" in line or "undefined reference" in line]
+    error_lines = [line for line in printed if "error" in line or "undefined reference" in line]
     wrong = _FAIL_PATTERN.search(output)
     verdict = [output[wrong.start() :].partition("\n")[0]] if wrong else []
     text = (*lines, *error_lines, *verdict, f"it ends with {code}")[0]

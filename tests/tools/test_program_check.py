@@ -127,3 +127,14 @@ def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, monkeypatch):
     program_check.main(words)
     assert sorted(ran) == ["a-cuda", "b-cuda"]
     assert "| HeCBench | 2 | 2 | 100% |" in (tmp_path / "page.md").read_text()
+
+
+def test_the_reason_of_a_failure_is_not_the_summary_of_launches(tmp_path, monkeypatch):
+    folder = program_in(tmp_path / "a-cuda", MAKEFILE, "")
+    report = "lockstep: 1 launch on the simulator, 66 ms of this processor's time. --check looks for other errors.\n"
+    reasons = {"": "FAIL at 3", "lockstep: The launch at main.cu:7 fails.\n": "The launch at main.cu:7 fails."}
+    for printed, reason in reasons.items():
+        monkeypatch.setattr(
+            program_check, "run_program", lambda *_, printed=printed: (0, "FAIL at 3\n", printed + report)
+        )
+        assert program_check.run_hecbench(folder).explanation == reason
