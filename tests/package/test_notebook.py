@@ -100,7 +100,7 @@ def test_the_notebook_of_the_handbook_runs(capsys):
         for cell in cells:
             if cell["cell_type"] == "code":
                 shell.run_cell("".join(cell["source"]), store_history=True).raise_error()
-        result = shell.run_cell("%%lockstep other\nnothing")
+        result = shell.run_cell("%%lockstep other\n__global__ void one() {}")
         assert "other" in str(result.error_in_exec)
     finally:
         InteractiveShell.clear_instance()

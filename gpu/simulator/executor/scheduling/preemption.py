@@ -11,6 +11,9 @@ from gpu.simulator.executor.scheduling.choosers import AccessHistory, ShuffledCh
 # The number of different priorities of warps.
 _MAX_PRIORITIES = 64
 
+# The statements after which a part that neither waits nor ends is stopped, since a GPU runs warps fairly.
+_MAX_TURN = 1000
+
 # The probabilities that a part is stopped before a write to a location with several writers, before a read of one, and
 # before another strong access; and how often at most, None for no bound.
 _PREEMPTIONS: tuple[tuple[float, float, float, int | None], ...] = (
@@ -62,7 +65,7 @@ class PreemptingChooser(ShuffledChooser):
         super().__init__(seed)
         preemptions = _LATE_PREEMPTIONS if has_late_writes else _PREEMPTIONS
         *self._probabilities, self._bound = preemptions[seed % len(preemptions)]
-        self._stops = 0
+        self._stops = self._turn = self._warp = self._lowest = 0
         # By warp. Those that were stopped have negative priorities, the latest one the lowest.
         self._priorities = random.Random(seed).sample(range(_MAX_PRIORITIES), _MAX_PRIORITIES)
         self._parts_per_warp = WARP // lanes_per_part
@@ -70,13 +73,27 @@ class PreemptingChooser(ShuffledChooser):
         self.history.begin_run()
 
     def keeps_running(self) -> bool:
-        return True
+        self._turn += 1
+        if self._turn < _MAX_TURN:
+            return True
+        self._lower_priority(self._warp)
+        return False
 
     def choose_part(self, parts: Sequence[int]) -> int:
+        self._turn = 0
         if self._bound is None:
             return self.choose(len(parts))
-        numbers = [part // self._parts_per_warp % _MAX_PRIORITIES for part in parts]
-        return max(range(len(parts)), key=lambda index: self._priorities[numbers[index]])
+        warps = list(map(self._find_warp, parts))
+        chosen = max(range(len(parts)), key=lambda index: self._priorities[warps[index]])
+        self._warp = warps[chosen]
+        return chosen
+
+    def _find_warp(self, part: int) -> int:
+        return part // self._parts_per_warp % _MAX_PRIORITIES
+
+    def _lower_priority(self, warp: int) -> None:
+        self._lowest -= 1
+        self._priorities[warp] = self._lowest
 
     def preempts(self, access: StrongAccess) -> bool:
         super().preempts(access)
@@ -87,5 +104,5 @@ class PreemptingChooser(ShuffledChooser):
         if self._stops == self._bound or self._generator.random() >= probability:
             return False
         self._stops += 1
-        self._priorities[access.part // self._parts_per_warp % _MAX_PRIORITIES] = -self._stops
+        self._lower_priority(self._find_warp(access.part))
         return True

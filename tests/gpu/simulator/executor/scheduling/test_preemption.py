@@ -100,6 +100,21 @@ def test_a_seed_decides_whether_an_update_is_lost() -> None:
     assert results == [run(seed) for seed in range(6)]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_warp_that_polls_leaves_turns_to_the_others(seed: int) -> None:
+    """A compiler may read such a flag once only, but no schedule of warps makes the loop endless."""
+    source = """__global__ void f(int *x) {
+        if (threadIdx.x / 32 == 3) atomicExch(x, 1);
+        else while (x[0] == 0) { }
+        atomicAdd(x + 1, 1);
+    }"""
+    launched = simulate(
+        "test.cu", "f", 1, 128, ["zeros:2"], source=source, schedule=f"preempt:{seed}", max_steps=30_000
+    )
+    assert "endless" not in {finding.kind for finding in launched.findings}
+    assert list(launched.arrays[0]) == [1, 128]
+
+
 class TrialCounter(RaceChecker):
     count = 0
 
