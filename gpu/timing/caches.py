@@ -321,39 +321,6 @@ def find_sectors(steps: Sequence[Step], first: int, end: int, *, stores: bool) -
     return {int(window): sectors[windows == window] for window in np.unique(windows)}
 
 
-def compute_stored_shares(steps: Sequence[Step], first: int, end: int) -> dict[int, float]:
-    """Return the share of the sectors loaded by some warps that these warps stored before, by array.
-
-    Parameters
-    ----------
-    steps : sequence of Operation
-    first, end : int
-        The range of the sample's warps.
-    """
-    loads: dict[int, list[tuple[int, Array]]] = defaultdict(list)
-    stores: dict[int, list[tuple[int, Array]]] = defaultdict(list)
-    for number, step in enumerate(steps):
-        for place, request in enumerate(step.requests if isinstance(step, Visit) else ()):
-            if request.space == "global" and request.kind in ("ld", "st") and request.sectors.size:
-                low, high = np.searchsorted(request.warps, (first, end))
-                sectors = request.sectors[request.starts[low] : request.starts[high]]
-                pieces = loads if request.kind == "ld" else stores
-                pieces[window_of(request)].append((number << 16 | place, sectors))
-    shares = {}
-    for window in loads.keys() & stores.keys():
-        (loaded, load_times), (stored, store_times) = map(_find_first_accesses, (loads[window], stores[window]))
-        _, of_loads, of_stores = np.intersect1d(loaded, stored, assume_unique=True, return_indices=True)
-        shares[window] = float((store_times[of_stores] < load_times[of_loads]).sum()) / max(loaded.size, 1)
-    return shares
-
-
-def _find_first_accesses(pieces: Sequence[tuple[int, Array]]) -> tuple[Array, Array]:
-    """Return the distinct sectors, ascending, and when each is accessed first."""
-    times = np.repeat([time for time, _ in pieces], [sectors.size for _, sectors in pieces])
-    sectors, first = np.unique(np.concatenate([sectors for _, sectors in pieces]), return_index=True)
-    return sectors, times[first]
-
-
 @dataclass(frozen=True)
 class GridSharing:
     """The sampled blocks that show how much data blocks share: a block, its neighbor, and the block in the next row.

@@ -60,6 +60,8 @@ EXPLANATIONS: Mapping[str, str] = {
     "sectors of all iterations together are pairs, which the model transfers at 684 GB/s.",
     "pso-cuda kernelUpdatePBest": "Probably branches in powf() and sinf(): without them, as modeled, independent "
     "calls overlap.",
+    "s3d-cuda gr_base": "The kernel loads again what it stored before, which L2 still holds; the model loads it from "
+    "DRAM.",
     "s3d-cuda ratt4_kernel": _DIVISIONS,
     "s3d-cuda ratt5_kernel": _DIVISIONS,
     "s3d-cuda ratt6_kernel": _DIVISIONS,

@@ -135,7 +135,6 @@ class TrafficModel:
             for window, load in loads.items()
         )
         waves = max(1.0, sharing.grid[0] * sharing.grid[1] / sharing.concurrent_blocks)
-        stored_shares = self._find_stored_shares()
         for window, (wave, grid, pairs, is_uniform) in loads.items():
             array = traffic.arrays.setdefault(window, ArrayTraffic())
             array_sectors = self._array_sectors(window)
@@ -155,21 +154,11 @@ class TrafficModel:
             array.dram_loads = min(
                 dram_sectors * pairs, max(dram_sectors, array_sectors), (array.loaded + array.atomic_sectors) * pairs
             )
-            array.dram_loads *= 1 - stored_shares.get(window, 0.0)
             array.scatter_factor, array.pair_factor = self._compute_scatter_factor(pairs), pairs
         for window, array in traffic.arrays.items():
             # The block whose neighbors were sampled does not load from such an array.
             if window not in (*loads, LOCAL_WINDOW) and array.loaded:
                 array.dram_loads = min(array.loaded, self._array_sectors(window))
-
-    def _find_stored_shares(self) -> dict[int, float]:
-        """Return by array the share of loaded sectors that L2 still holds because their block stored them before."""
-        sharing, width = self.sharing, self.shape.warps
-        first, end = sharing.base_block * width, (sharing.base_block + 1) * width
-        stored = caches.find_sectors(self.path.steps, first, end, stores=True)
-        wave = sum(sectors.size for sectors in stored.values()) * min(self.shape.blocks, sharing.concurrent_blocks)
-        fits = wave <= self._cache_sectors
-        return caches.compute_stored_shares(self.path.steps, first, end) if stored and fits else {}
 
     def _add_local_loads(self, traffic: LaunchTraffic) -> float:
         """Add the loads of local memory from DRAM; return its sectors that are stored to DRAM.

@@ -280,11 +280,3 @@ def test_local_memory_beyond_the_last_cache_is_stored_to_dram_and_loaded_from_it
     missing = 1 - held / (resident * 1024)
     assert count_dram_bytes(1024) == pytest.approx(2 * 1024 * blocks * 256 * missing, rel=0.05)
     assert count_dram_bytes(64) < 0.01 * 64 * blocks * 256
-
-
-@pytest.mark.parametrize("loads_first", [False, True])
-def test_data_that_a_block_stored_before_is_loaded_from_the_last_cache(loads_first) -> None:
-    store, load = "st.global.u32 [%rd5], %r1;", "ld.global.f32 %f1, [%rd5];"
-    size = 1 << 20
-    launch = estimate(f"{ELEMENT} {load if loads_first else ''} {store} {load} ret;", size // 1024, 256, size=size)
-    assert launch.dram_bytes == pytest.approx(size if loads_first else 0, abs=0.1 * size)
