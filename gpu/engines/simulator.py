@@ -132,7 +132,7 @@ class SimulatorEngine:
         self._executor = executor
         self.schedule = schedule
         self.decides_writes = False
-        """Whether a launched kernel tests values of atomic or volatile reads and writes by such accesses."""
+        """Whether a kernel run in lockstep tests values of atomic or volatile reads, and writes by such accesses."""
         # Blocks for 16 multiprocessors fill a batch, and leave several iterations for grid-stride loops.
         self.device = Device(
             "simulator",
@@ -214,11 +214,11 @@ class SimulatorEngine:
         assert isinstance(kernel, SimulatorKernel)
         values: list[Any] = [get_memory(argument) for argument in arguments]
         kernel.lockstep.check_launch(grid, block, shared_bytes, values)
-        self.decides_writes |= kernel.lockstep.decides_writes
         if self._try_compile(kernel, grid, block):
             with self._time_phase("kernel"):
                 kernel.compiled.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)
             return
+        self.decides_writes |= kernel.lockstep.decides_writes
         with self._time_phase("kernel"):
             kernel.lockstep.launch(
                 grid,

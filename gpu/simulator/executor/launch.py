@@ -569,7 +569,7 @@ class SimulatedKernel:
             is_probe = probes < _PROBES and launch.geometry(remaining[0]).lanes <= _PROBE_LANES
             if observer.has_findings or limit.is_exceeded or (probes and not (history.has_decisions or is_probe)):
                 return
-            known = deepcopy(history)
+            known = history.copy()
             order = ExecutionOrder(PreemptingChooser(seed, history, has_late_writes=is_late))
             starvation = self._run_trial(launch, observer, BUFFERED if is_late else PREEMPTED, order, remaining[0])
             if starvation is not None and starvation.is_deadlock and not is_late:

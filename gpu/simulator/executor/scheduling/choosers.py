@@ -52,6 +52,12 @@ class AccessHistory:
         self.has_decisions = False
         self._locations: defaultdict[Hashable, _Location] = defaultdict(_Location)
 
+    def copy(self) -> AccessHistory:
+        """Return what the runs show so far, to be extended by another run than this history."""
+        history = AccessHistory()
+        history.sites, history.has_decisions = set(self.sites), self.has_decisions
+        return history
+
     def begin_run(self) -> None:
         """Forget which parts wrote which locations."""
         self._locations.clear()

@@ -328,6 +328,10 @@ def decides_writes(functions: Sequence[ir.Function]) -> bool:
     Lock-free code does so, and locks. A place is the same if its address is the same expression, or one of a function's
     parameters. Kernels without atomic operations and fences do not count, such as reductions with volatile variables.
     """
+    if not any(map(has_fences, functions)) and not any(
+        isinstance(node, ir.Atomic) for function in functions for node in walk(function.body)
+    ):
+        return False
     uses = ValueUses()
     uses.analyze_kernel(functions)
     tested: list[ir.Element] = []
@@ -343,10 +347,6 @@ def decides_writes(functions: Sequence[ir.Function]) -> bool:
                 tested.append(node.place)
         elif isinstance(node, ir.Assign | ir.Update) and isinstance(node.place, ir.Element) and node.place.volatile:
             written.append(node.place)
-    if not any(map(has_fences, functions)) and not any(
-        isinstance(node, ir.Atomic) for function in functions for node in walk(function.body)
-    ):
-        return False
     shapes = [(place, _describe_address(place)) for place in written]
     return any(place is not read and shape == _describe_address(read) for read in tested for place, shape in shapes)
 

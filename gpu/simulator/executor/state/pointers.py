@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -29,11 +28,10 @@ HOST_SLOT_BYTES = 1 << 30
 
 _HOST_SLOTS = (_HOST_NUMBERS << _OFFSET_BITS) // HOST_SLOT_BYTES
 
-_next_numbers = itertools.count(_HOST_NUMBERS)
 _base_of: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
 """The number of the pointer to a memory's first byte."""
-_global_numbers: set[int] = set()
-"""Numbers of memories in global memory, also of those that have been freed."""
+_spaces: list[str] = []
+"""The spaces of all memories with a number, from the first number on, also of those that no longer exist."""
 _memory_of: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
 """Memories by the keys of pointers into them (`_find_keys`)."""
 
@@ -227,9 +225,8 @@ class PointerValue:
         if self.memory is None:
             return self.offset if isinstance(self.offset, np.ndarray) else np.int64(self.offset)
         if self.memory not in _base_of:
-            number = next(_next_numbers)
-            if self.memory.space == "global":
-                _global_numbers.add(number)
+            number = _HOST_NUMBERS + len(_spaces)
+            _spaces.append(self.memory.space)
             _base_of[self.memory] = (number << _OFFSET_BITS) + _ZERO_OFFSET
             _memory_of[_HOST_SLOTS + number] = self.memory
         base = _base_of[self.memory]
@@ -341,11 +338,11 @@ def _describe_invalid_pointer(number: int) -> tuple[str, str, str]:
     if upper < _HOST_NUMBERS:
         advice = "Pass a pointer from cudaMalloc, and copy the data with cudaMemcpy."
         return "invalid-pointer", "a pointer to host memory", advice
-    if upper in _global_numbers:
+    if upper >= _HOST_NUMBERS + len(_spaces):
+        return "invalid-pointer", f"{number:#x}, which is not an address of any memory", ""
+    if _spaces[upper - _HOST_NUMBERS] == "global":
         return "use-after-free", "a pointer to memory that has been freed", ""
-    if upper < next(_next_numbers):  # every smaller number was some memory's
-        return "use-after-scope", "a pointer to a variable whose scope has ended", ""
-    return "invalid-pointer", f"{number:#x}, which is not an address of any memory", ""
+    return "use-after-scope", "a pointer to a variable whose scope has ended", ""
 
 
 def _to_signed(index: Any) -> Any:
