@@ -335,11 +335,12 @@ class SequencingEngine(Engine, Protocol):
 class RepeatingEngine(Engine, Protocol):
     """An engine that can repeat a run without copying its large arrays again."""
 
-    def reuse_transfers(self) -> AbstractContextManager[None]:
+    def reuse_transfers(self) -> AbstractContextManager[Callable[[], None]]:
         """Keep the large arrays that the first run within the context copies, for its repetitions.
 
-        A run begins with a call of `take_times`. In a repetition, an upload copies the array from the device's own
-        memory, and a download returns the first run's array.
+        The context's value is called before each repetition. In a repetition, an upload copies the array from the
+        device's own memory, and a download returns the first run's array. If the device's memory does not suffice for
+        the kept arrays, they are freed, and repetitions copy them.
         """
         ...
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 
 from gpu.base.errors import LaunchError
 from gpu.base.schedules import ROUND_ROBIN
 from gpu.declaration.arrays import present_error
-from gpu.declaration.pattern import Inputs, Outputs, Params, Pattern, Progress, Variant, Work
+from gpu.declaration.pattern import Outputs, Progress, Work
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.engines.base import Engine, PhaseTimes
+from gpu.engines.base import Array, Engine, PhaseTimes, RepeatingEngine
 from gpu.messages.runs.pattern_runs import Report, Throughput
 from gpu.messages.runs.timing import Timing, summarize_timing
 from gpu.recording.recording import Recording
@@ -64,14 +66,18 @@ def run_pattern(
     pattern, variant, inputs, params = workload.pattern, workload.variant, workload.inputs, workload.params
     refuse_missing_features(variant, engine.device)
     engine.sources = dict(workload.sources)
+    is_timed = with_reference and engine.device.executor == "gpu"
+    timing, reference = None, None
     engine.take_times()
     try:
-        outputs = run_host_program(engine, variant, inputs, params, report_progress, frames)
-        executed, times = (frames or Frames()).finish(engine)
-        timing = None
-        if with_reference and engine.device.executor == "gpu":
-            report_progress(Progress(None, "repeating the run to time it"))
-            timing, times = _repeat_run_times(engine, pattern, variant, inputs, params, times)
+        with ThreadPoolExecutor(1) as pool, _reuse_transfers(engine, is_timed) as begin_run:
+            outputs = run_host_program(engine, variant, inputs, params, report_progress, frames)
+            executed, times = (frames or Frames()).finish(engine)
+            if is_timed:
+                # Not during the first run, whose copies are timed and need the same memory.
+                reference = pool.submit(pattern.reference, inputs, params)
+                report_progress(Progress(None, "repeating the run to time it"))
+                timing, times = _repeat_run_times(engine, workload, times, begin_run)
     finally:
         engine.sources = {}
     if with_reference:
@@ -87,12 +93,19 @@ def run_pattern(
         fallback=executed.reason,
         timing=timing,
     )
-    outcome = build_outcome(workload, outputs, report, verify=with_reference)
+    outcome = build_outcome(workload, outputs, report, verify=with_reference, reference=reference)
     pictures = frames.collect_arrays() if frames is not None else {}
     return replace(outcome, presented_arrays={**outcome.presented_arrays, **pictures})
 
 
-def build_outcome(workload: Workload, outputs: Outputs, report: Report, *, verify: bool = True) -> Outcome:
+def build_outcome(
+    workload: Workload,
+    outputs: Outputs,
+    report: Report,
+    *,
+    verify: bool = True,
+    reference: Future[Array] | None = None,
+) -> Outcome:
     """Return the outcome of a run that has ended.
 
     Parameters
@@ -105,29 +118,40 @@ def build_outcome(workload: Workload, outputs: Outputs, report: Report, *, verif
         The device and the times; the comparison and `least_bytes` are added.
     verify : bool
         Whether to compare the outputs with the reference result.
+    reference : Future or None
+        The reference result, if another thread computes it already.
     """
     pattern, variant, inputs, params = workload.pattern, workload.variant, workload.inputs, workload.params
     presented = dict(pattern.present(inputs, params, outputs))
     cost = pattern.cost(inputs, params)
     report = replace(report, least_bytes=cost.bytes_read + cost.bytes_written)
     if verify:
-        result, reference = verification.prepare_comparison(pattern, variant, inputs, params, outputs)
-        deviation, verified = verification.compare_results(result, reference, pattern.tolerance(inputs, params))
+        result, expected = verification.prepare_comparison(
+            pattern, variant, inputs, params, outputs, reference=None if reference is None else reference.result()
+        )
+        deviation, verified = verification.compare_results(result, expected, pattern.tolerance(inputs, params))
         report = replace(report, deviation=deviation, verified=verified)
-        if isinstance(pattern.presentation, ArrayPresentation) and result.shape == reference.shape:
-            presented |= present_error(result, reference)
+        if isinstance(pattern.presentation, ArrayPresentation) and result.shape == expected.shape:
+            presented |= present_error(result, expected)
     return Outcome(outputs, presented, report)
 
 
+def _reuse_transfers(engine: Engine, is_timed: bool) -> AbstractContextManager[Callable[[], None]]:
+    if is_timed and isinstance(engine, RepeatingEngine):
+        return engine.reuse_transfers()
+    return nullcontext(lambda: None)
+
+
 def _repeat_run_times(
-    engine: Engine, pattern: Pattern, variant: Variant, inputs: Inputs, params: Params, first_times: PhaseTimes
+    engine: Engine, workload: Workload, first_times: PhaseTimes, begin_run: Callable[[], None]
 ) -> tuple[Timing, PhaseTimes]:
     """Repeat a run for its times; the result that is verified and shown is the first run's."""
+    pattern, inputs, params = workload.pattern, workload.inputs, workload.params
 
     def run_once() -> None:
-        run_host_program(engine, variant, inputs, params, lambda progress: None)
+        run_host_program(engine, workload.variant, inputs, params, lambda progress: None)
 
-    warm_times, consecutive_times = repeat_run(engine, run_once, first_times)
+    warm_times, consecutive_times = repeat_run(engine, run_once, first_times, begin_run=begin_run)
     parameter, size, enough = pattern.comparison_sizes(inputs, params, engine.device)
     timing = summarize_timing(
         warm_times,
@@ -137,7 +161,7 @@ def _repeat_run_times(
         size=size,
         comparable_from=enough,
     )
-    return timing, compute_median_times(warm_times)
+    return timing, compute_median_times(first_times, warm_times)
 
 
 def compute_throughput(work: Work, times: PhaseTimes) -> Throughput:

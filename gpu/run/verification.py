@@ -20,7 +20,13 @@ CHUNK_ELEMENTS = 2**18
 
 
 def prepare_comparison(
-    pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any], outputs: Outputs
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    params: Mapping[str, Any],
+    outputs: Outputs,
+    *,
+    reference: Array | None = None,
 ) -> tuple[Array, Array]:
     """Return a variant's result and the reference result, both in comparable form.
 
@@ -33,9 +39,13 @@ def prepare_comparison(
         The inputs and parameters of the run.
     outputs : mapping
         The outputs of the variant's host program.
+    reference : array or None
+        The pattern's reference result, if it has been computed.
     """
+    if reference is None:
+        reference = pattern.reference(inputs, params)
     result = variant.comparable(params, outputs[pattern.result])
-    return result, variant.comparable(params, pattern.reference(inputs, params))
+    return result, variant.comparable(params, reference)
 
 
 def compare_results(

@@ -279,10 +279,13 @@ class CudaEngine:
     def _reserve(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
         buffer = CudaBuffer(tuple(shape), np.dtype(dtype), None)
         try:
-            if self._stream is None:
-                buffer.memory = self._memory.allocate(max(buffer.size, 1))
-            else:
-                buffer.memory = self._memory.allocate_with_retry(self._stream.reserve, max(buffer.size, 1))
+            try:
+                buffer.memory = self._allocate_memory(buffer.size)
+            except cuda.MemoryError:
+                if self._kept_transfers is None:
+                    raise
+                self._discard_kept_transfers()
+                buffer.memory = self._allocate_memory(buffer.size)
         except cuda.MemoryError:
             free, total = cuda.mem_get_info()
             raise LaunchError(
@@ -292,28 +295,35 @@ class CudaEngine:
             ) from None
         return buffer
 
-    def upload(self, values: Array) -> CudaBuffer:
-        if self._kept_transfers is None or self._stream is not None:
-            return self._upload(values)
-        original = self._kept_transfers.repeat("upload", values.shape, values.dtype, lambda: self._upload(values))
-        return self._copy(original)
+    def _allocate_memory(self, size: int) -> Any:
+        if self._stream is None:
+            return self._memory.allocate(max(size, 1))
+        return self._memory.allocate_with_retry(self._stream.reserve, max(size, 1))
 
-    def _copy(self, original: CudaBuffer) -> CudaBuffer:
-        buffer = self._reserve(original.shape, original.dtype)
+    def upload(self, values: Array) -> CudaBuffer:
+        buffer = self._reserve(values.shape, values.dtype)
+        if self._kept_transfers is None or self._stream is not None:
+            self._copy_to_device(buffer, values)
+            return buffer
+
+        def upload() -> CudaBuffer:
+            kept = self._reserve(values.shape, values.dtype)
+            self._copy_to_device(kept, values)
+            return kept
+
+        original = self._kept_transfers.repeat("upload", values.shape, values.dtype, upload)
         if buffer.size:
             with self._convert_errors():
                 cuda.memcpy_dtod_async(buffer.memory, original.memory, buffer.size)
         return buffer
 
-    def _upload(self, values: Array) -> CudaBuffer:
-        buffer = self._reserve(values.shape, values.dtype)
+    def _copy_to_device(self, buffer: CudaBuffer, values: Array) -> None:
         if buffer.size:
             with self._time_phase("upload"):
                 if self._stream is not None:
                     self._stream.upload(buffer.memory, values)
                 else:
                     cuda.memcpy_htod(buffer.memory, np.ascontiguousarray(values))
-        return buffer
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
         assert isinstance(buffer, CudaBuffer)
@@ -520,16 +530,19 @@ class CudaEngine:
                 self._lead_kernel.queue()
 
     @contextmanager
-    def reuse_transfers(self) -> Iterator[None]:
-        self._kept_transfers = KeptTransfers()
+    def reuse_transfers(self) -> Iterator[Callable[[], None]]:
+        self._kept_transfers = transfers = KeptTransfers()
         try:
-            yield
+            yield transfers.begin_run
         finally:
-            self._kept_transfers = None
+            self._discard_kept_transfers()
+
+    def _discard_kept_transfers(self) -> None:
+        if self._kept_transfers is not None:
+            transfers, self._kept_transfers = self._kept_transfers, None
+            self.free(*transfers.list_kept("upload"))
 
     def take_times(self) -> PhaseTimes:
-        if self._kept_transfers is not None:
-            self._kept_transfers.begin_run()
         with self._convert_errors():
             self._context.synchronize()
             times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,15 +13,19 @@ _MIN_BYTES = 2**20
 
 
 class KeptTransfers:
-    """The large transfers of a run in their order; in a repetition the same place has the same transfer."""
+    """The large transfers of a run, by direction in their order; in a repetition the same place has the same one."""
 
     def __init__(self) -> None:
-        self._kept: list[tuple[tuple[Any, ...], Any]] = []
-        self._place = 0
+        self._kept: defaultdict[str, list[tuple[tuple[Any, ...], Any]]] = defaultdict(list)
+        self._places: defaultdict[str, int] = defaultdict(int)
 
     def begin_run(self) -> None:
-        """Begin the first run or a repetition."""
-        self._place = 0
+        """Begin a repetition."""
+        self._places.clear()
+
+    def list_kept(self, direction: str) -> list[Any]:
+        """Return what the transfers in one direction returned."""
+        return [kept for _, kept in self._kept[direction]]
 
     def repeat(self, direction: str, shape: Sequence[int], dtype: np.dtype[Any], transfer: Callable[[], Any]) -> Any:
         """Return what `transfer` returned at this place of the first run; call it in the first run.
@@ -36,9 +41,9 @@ class KeptTransfers:
         """
         if int(np.prod(shape, dtype=np.int64)) * dtype.itemsize < _MIN_BYTES:
             return transfer()
-        key, place = (direction, tuple(shape), dtype), self._place
-        self._place += 1
-        if place == len(self._kept):
-            self._kept.append((key, transfer()))
-        kept_key, kept = self._kept[place]
+        key, place = (tuple(shape), dtype), self._places[direction]
+        self._places[direction] += 1
+        if place == len(self._kept[direction]):
+            self._kept[direction].append((key, transfer()))
+        kept_key, kept = self._kept[direction][place]
         return kept if kept_key == key else transfer()

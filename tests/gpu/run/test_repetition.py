@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -10,7 +10,6 @@ from itertools import count
 import numpy as np
 import pytest
 
-from gpu.base.errors import LaunchError
 from gpu.engines.base import PhaseTimes, RepeatingEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
@@ -135,40 +134,42 @@ def test_a_repetition_that_fails_leaves_the_engine_as_it_was() -> None:
     assert engine.isolates_launches
 
 
-class FullGpu(FakeGpu):
-    """A GPU without memory for another copy of the input."""
+class KeepingGpu(FakeGpu):
+    """Counts the launches before each repetition within the context that keeps the arrays of a run."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.launches_before: list[int] = []
+        self.launches_outside = 0
         self.keeps = False
 
     @contextmanager
-    def reuse_transfers(self) -> Iterator[None]:
+    def reuse_transfers(self) -> Iterator[Callable[[], None]]:
         self.keeps = True
         try:
-            yield
+            yield lambda: self.launches_before.append(self.launch_count)
         finally:
             self.keeps = False
 
-    def upload(self, values):
-        if self.keeps:
-            raise LaunchError("There is not enough memory on the GPU.")
-        return super().upload(values)
+    def launch(self, *arguments, **given) -> None:
+        super().launch(*arguments, **given)
+        self.launches_outside += not self.keeps
 
 
-def test_a_run_without_memory_to_keep_its_arrays_copies_them_in_each_repetition() -> None:
-    engine = FullGpu()
+def test_the_first_run_too_keeps_its_arrays_for_the_repetitions() -> None:
+    engine = KeepingGpu()
     assert isinstance(engine, RepeatingEngine)
     report = run_variant(engine, "grid-stride", n=4096, block=32).report
     assert report.verified
     assert report.timing is not None
-    assert report.timing.launches == 2
-    assert engine.isolates_launches
+    repetitions = report.timing.repetitions + 1
+    assert engine.launches_before == [2 * run for run in range(1, repetitions + 1)]
+    assert engine.launches_outside == 0
 
 
-def test_copies_are_those_of_the_first_repetition_and_kernels_the_median() -> None:
-    warm = [PhaseTimes(1, 9, 2, 4), PhaseTimes(0, 8, 0, 4), PhaseTimes(0, 7, 0, 4)]
-    assert compute_median_times(warm) == PhaseTimes(1, 8, 2, 4)
+def test_copies_are_those_of_the_first_run_and_kernels_the_median() -> None:
+    warm = [PhaseTimes(0, 9, 0, 4), PhaseTimes(0, 8, 0, 4), PhaseTimes(0, 7, 0, 4)]
+    assert compute_median_times(PhaseTimes(1, 20, 2, 4), warm) == PhaseTimes(1, 8, 2, 4)
 
 
 @pytest.mark.gpu
@@ -250,9 +251,10 @@ def test_a_repetition_copies_nothing_large_and_computes_the_same(pattern_name: s
         inputs = pattern.prepare_inputs({}, params, 5)
         program = partial(run_host_program, engine, pattern.variant(variant), inputs, params, lambda progress: None)
         times = []
-        with engine.reuse_transfers():
+        with engine.reuse_transfers() as begin_run:
             for _ in range(3):
                 engine.take_times()
+                begin_run()
                 outputs = program()
                 times.append(engine.take_times())
         assert times[0].upload > 0

@@ -24,5 +24,6 @@ def test_a_repetition_gets_what_the_first_run_copied() -> None:
     assert run(*whole) == [0, 1, 2]
     assert run(("upload", SMALL, INT), *whole) == [3, 0, 1, 2], "small arrays are copied each time, and have no place"
     assert run(whole[0], ("upload", LARGE, FLOAT), whole[2]) == [0, 4, 2], "another array has another type"
-    assert run(whole[0], whole[2]) == [0, 5], "and a run that takes another way copies for itself"
-    assert run(*whole, whole[0]) == [0, 1, 2, 6]
+    assert run(whole[0], whole[2]) == [0, 2], "each direction has its own order"
+    assert run(*whole, whole[0]) == [0, 1, 2, 5], "and a run that copies more copies that for itself"
+    assert kept.list_kept("upload") == [0, 1, 5]

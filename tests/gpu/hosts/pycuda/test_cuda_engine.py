@@ -60,3 +60,38 @@ print("done")
 '''
     )
     assert (ended.code, ended.stdout) == (0, "done\n"), ended.stderr
+
+
+def test_arrays_kept_for_repetitions_leave_if_memory_runs_out(script):
+    ended = script(
+        """
+import numpy as np
+import pycuda.driver as cuda
+from gpu.engines.cuda.engine import CudaEngine
+
+engine = CudaEngine()
+values = np.arange(2**18, dtype=np.float32)
+allocate, failures = engine._memory.allocate, []
+
+def fail_first(size):
+    if failures:
+        raise failures.pop()
+    return allocate(size)
+
+engine._memory.allocate = fail_first
+with engine.reuse_transfers() as begin_run:
+    engine.upload(values)
+    assert engine.take_times().upload > 0
+    for kept, fails_at in ((True, False), (True, False), (False, True), (False, False)):
+        begin_run()
+        if fails_at:
+            failures.append(cuda.MemoryError("out of memory"))
+        copied = engine.upload(values)
+        assert (engine.take_times().upload == 0) is kept, (kept, fails_at)
+        assert (engine.download(copied, values.size - 1) == values[:-1]).all()
+        engine.take_times()
+engine.close()
+print("done")
+"""
+    )
+    assert (ended.code, ended.stdout) == (0, "done\n"), ended.stderr
