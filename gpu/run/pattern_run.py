@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ from gpu.base.schedules import ROUND_ROBIN
 from gpu.declaration.arrays import present_error
 from gpu.declaration.pattern import Outputs, Progress, Work
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.engines.base import Array, Engine, PhaseTimes, RepeatingEngine
+from gpu.engines.base import Engine, PhaseTimes, RepeatingEngine
 from gpu.messages.runs.pattern_runs import Report, Throughput
 from gpu.messages.runs.timing import Timing, summarize_timing
 from gpu.recording.recording import Recording
@@ -67,15 +67,13 @@ def run_pattern(
     refuse_missing_features(variant, engine.device)
     engine.sources = dict(workload.sources)
     is_timed = with_reference and engine.device.executor == "gpu"
-    timing, reference = None, None
+    timing = None
     engine.take_times()
     try:
-        with ThreadPoolExecutor(1) as pool, _reuse_transfers(engine, is_timed) as begin_run:
+        with _reuse_transfers(engine, is_timed) as begin_run:
             outputs = run_host_program(engine, variant, inputs, params, report_progress, frames)
             executed, times = (frames or Frames()).finish(engine)
             if is_timed:
-                # Not during the first run, whose copies are timed and need the same memory.
-                reference = pool.submit(pattern.reference, inputs, params)
                 report_progress(Progress(None, "repeating the run to time it"))
                 timing, times = _repeat_run_times(engine, workload, times, begin_run)
     finally:
@@ -93,19 +91,12 @@ def run_pattern(
         fallback=executed.reason,
         timing=timing,
     )
-    outcome = build_outcome(workload, outputs, report, verify=with_reference, reference=reference)
+    outcome = build_outcome(workload, outputs, report, verify=with_reference)
     pictures = frames.collect_arrays() if frames is not None else {}
     return replace(outcome, presented_arrays={**outcome.presented_arrays, **pictures})
 
 
-def build_outcome(
-    workload: Workload,
-    outputs: Outputs,
-    report: Report,
-    *,
-    verify: bool = True,
-    reference: Future[Array] | None = None,
-) -> Outcome:
+def build_outcome(workload: Workload, outputs: Outputs, report: Report, *, verify: bool = True) -> Outcome:
     """Return the outcome of a run that has ended.
 
     Parameters
@@ -118,16 +109,16 @@ def build_outcome(
         The device and the times; the comparison and `least_bytes` are added.
     verify : bool
         Whether to compare the outputs with the reference result.
-    reference : Future or None
-        The reference result, if another thread computes it already.
     """
     pattern, variant, inputs, params = workload.pattern, workload.variant, workload.inputs, workload.params
-    presented = dict(pattern.present(inputs, params, outputs))
+    with ThreadPoolExecutor(1) as pool:
+        reference = pool.submit(pattern.reference, inputs, params) if verify else None
+        presented = dict(pattern.present(inputs, params, outputs))
     cost = pattern.cost(inputs, params)
     report = replace(report, least_bytes=cost.bytes_read + cost.bytes_written)
-    if verify:
+    if reference is not None:
         result, expected = verification.prepare_comparison(
-            pattern, variant, inputs, params, outputs, reference=None if reference is None else reference.result()
+            pattern, variant, inputs, params, outputs, reference=reference.result()
         )
         deviation, verified = verification.compare_results(result, expected, pattern.tolerance(inputs, params))
         report = replace(report, deviation=deviation, verified=verified)

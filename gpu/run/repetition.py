@@ -12,7 +12,7 @@ MAX_REPETITIONS = 9
 MIN_REPETITIONS = 3
 MAX_RUN_MS = 1000.0
 """A run whose first execution took more milliseconds on the device is not repeated."""
-BUDGET_S = 0.15
+BUDGET_S = 0.06
 """Seconds after which no repetition starts: the window shows the result only afterwards."""
 
 
