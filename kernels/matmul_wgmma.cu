@@ -128,6 +128,10 @@ __device__ unsigned int shared_address(const void *pointer) {
     return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
 
+// The warp's number, from one lane: so the compiler knows that it is the same in all lanes, and computes the addresses of
+// tiles once per warp. This halves the instructions of a step.
+__device__ int warp_number() { return __shfl_sync(0xffffffff, threadIdx.x / 32, 0); }
+
 // A barrier's phase ends when all expected arrivals and all expected bytes have arrived.
 __device__ void make_barrier(unsigned int barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -202,10 +206,10 @@ __device__ void release(unsigned int empty) {
 
 // The descriptor of a tile for tensor cores: its address, the 128-byte swizzle, and the distance of eight lines, 1024
 // bytes. If k runs across the lines, a tile of more than one 128-byte line consists of several neighboring tiles,
-// `apart` bytes from each other. All in units of 16 bytes.
+// `apart` bytes from each other. All in units of 16 bytes, so adding to a descriptor moves the tile. The address in a
+// cluster has the block's number above its 18 lowest bits.
 __device__ unsigned long long tile_at(unsigned int address, int apart = 16) {
-    return 1ull << 62 | 1024ull / 16 << 32 | static_cast<unsigned long long>(apart / 16) << 16 |
-           (address & 0x3ffff) / 16;
+    return 1ull << 62 | 1024ull / 16 << 32 | ((apart / 16 << 16) + (address & 0x3ffff) / 16);
 }
 
 #define SUMS_4(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
@@ -331,7 +335,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int down = (m + ROWS - 1) / ROWS;
     int across = (n + COLUMNS - 1) / COLUMNS;
     int steps = (k + DEPTH - 1) / DEPTH;
-    int warp = threadIdx.x / 32;
+    int warp = warp_number();
     int lane = threadIdx.x % 32;
     make_stage_barriers(full, empty);
 
@@ -364,21 +368,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         for (int step = 0; step < steps; ++step) {
             // phase: multiply tiles of step {step}
             unsigned int at = shared_address(stages + stage * STAGE);
-            unsigned int a_first = at + warp / 4 * (64 * DEPTH * 2);
-            unsigned int a_second = a_first + A_TILE * 2;
-            unsigned int b_first = at + A_TILE * 4;
-            unsigned int b_second = b_first + B_TILE * 2;
+            unsigned long long a_first = tile_at(at + warp / 4 * (64 * DEPTH * 2));
+            unsigned long long a_second = a_first + A_TILE * 2 / 16;
+            unsigned long long b_first = tile_at(at + A_TILE * 4);
+            unsigned long long b_second = b_first + B_TILE * 2 / 16;
             float of_step[COLUMNS / 2];
             wait(full + stage * 8, parity);
             asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-            for (int deep = 0; deep < DEPTH * 2; deep += AT_ONCE * 2) {
-                multiply_add<0>(of_step, tile_at(a_second + deep), tile_at(b_first + deep), deep > 0);
-                multiply_add<0>(of_step, tile_at(a_first + deep), tile_at(b_second + deep), 1);
+            for (int deep = 0; deep < DEPTH * 2 / 16; deep += AT_ONCE * 2 / 16) {
+                multiply_add<0>(of_step, a_second + deep, b_first + deep, deep > 0);
+                multiply_add<0>(of_step, a_first + deep, b_second + deep, 1);
             }
 #pragma unroll
-            for (int deep = 0; deep < DEPTH * 2; deep += AT_ONCE * 2)
-                multiply_add<0>(of_step, tile_at(a_first + deep), tile_at(b_first + deep), 1);
+            for (int deep = 0; deep < DEPTH * 2 / 16; deep += AT_ONCE * 2 / 16)
+                multiply_add<0>(of_step, a_first + deep, b_first + deep, 1);
             asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
             if (lane == 0) arrive(empty + stage * 8);
@@ -538,7 +542,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
     int down = (m + ROWS * SHARING - 1) / (ROWS * SHARING);
     int across = (n + COLUMNS - 1) / COLUMNS;
     int steps = (k + DEPTH - 1) / DEPTH;
-    int warp = threadIdx.x / 32;
+    int warp = warp_number();
     int lane = threadIdx.x % 32;
     int rank = blockIdx.x % SPLITS;
     int first_row = blockIdx.x % SHARING * COPIED_ROWS;
@@ -583,13 +587,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) CLUSTER
             int last = 0;
             for (int step = begin; step < end; ++step) {
                 // phase: multiply boxes of step {step}
-                unsigned int a_tile = shared_address(stages + stage * FP16_STAGE + warp / 4 * (64 * DEPTH));
-                unsigned int b_tile = shared_address(stages + stage * FP16_STAGE + A_TILE);
+                unsigned int at = shared_address(stages + stage * FP16_STAGE);
+                unsigned long long a_tile = tile_at(at + warp / 4 * (64 * DEPTH * 2));
+                unsigned long long b_tile = tile_at(at + A_TILE * 2, B_BOX * 2);
                 wait(full + stage * 8, parity);
                 asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
                 for (int deep = 0; deep < DEPTH; deep += AT_ONCE)
-                    multiply_add<1>(sums, tile_at(a_tile + deep * 2), tile_at(b_tile + deep * LINE * 2, B_BOX * 2),
+                    multiply_add<1>(sums, a_tile + deep * 2 / 16, b_tile + deep * LINE * 2 / 16,
                                     step > begin || deep > 0);
                 asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
                 asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
