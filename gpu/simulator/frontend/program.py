@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -97,6 +98,7 @@ class Program:
         self._path, self._text = path, text
         self.types = TypeLowering()
         self.variables: dict[str, ir.GlobalVariable] = {}
+        self._local_names: dict[str, str] = {}
         self.unset_constants: dict[str, SourcePosition] = {}
         """The `__constant__` variables without an initializer, and where they are declared."""
         self._functions: dict[tuple[Cursor, SourcePosition | None], ir.Function] = {}
@@ -404,7 +406,8 @@ class Program:
 
     def is_variable(self, declaration: Cursor) -> bool:
         """Return whether a name is a variable in device memory, whatever its initializer."""
-        return _memory_space(declaration) is not None and not declaration.type.is_const
+        is_global = _memory_space(declaration) is not None or _is_static_local(declaration)
+        return is_global and not declaration.type.is_const
 
     def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
         """Return a variable of the module, or a constant table; None for any other name."""
@@ -412,16 +415,33 @@ class Program:
             return None
         if declaration.storage_class == StorageClass.EXTERN:
             declaration = declaration.definition or declaration
-        name = _qualified_name(declaration) if _memory_space(declaration) else declaration.usr
+        name = self._find_name(declaration)
         if name not in self.variables:
             space = _memory_space(declaration)
             if space is None and _find_initializer(declaration) is not None and _is_constant_table(declaration):
                 space = "constant"
+            if space is None and _is_static_local(declaration):
+                space = "global"
             if space is None:
                 return None
             type = self.types.lower(declaration.type, declaration)
             self.variables[name] = ir.GlobalVariable(name, space, type, self._lower_initializer(declaration, type))
         return self.variables[name]
+
+    def _find_name(self, declaration: Cursor) -> str:
+        """Return the name of a variable: of a function's variables, too, each has its own."""
+        name = _qualified_name(declaration)
+        if _memory_space(declaration) is not None:
+            return name
+        if declaration.usr not in self._local_names:
+            if declaration.parent is not None and declaration.parent.kind in _FUNCTIONS:
+                name = f"{declaration.parent.spelling}::{name}"
+            used = {*self.variables, *self._local_names.values()}
+            numbered = (f"{name} ({number})" for number in itertools.count(2))
+            self._local_names[declaration.usr] = next(
+                each for each in itertools.chain([name], numbered) if each not in used
+            )
+        return self._local_names[declaration.usr]
 
     def string(self, text: bytes) -> str:
         """Return the name of the constant array that holds a string."""
@@ -543,6 +563,13 @@ def _memory_space(cursor: Cursor) -> ir.VariableSpace | None:
     if has_attribute(cursor, CursorKind.CUDACONSTANT_ATTR):
         return "constant"
     return "global" if has_attribute(cursor, CursorKind.CUDADEVICE_ATTR) else None
+
+
+def _is_static_local(cursor: Cursor) -> bool:
+    """Return whether a declaration is a static variable of a function, which is in device memory."""
+    parent = cursor.parent
+    in_function = parent is not None and parent.kind in _FUNCTIONS
+    return in_function and cursor.storage_class == StorageClass.STATIC
 
 
 def _is_constant_table(declaration: Cursor) -> bool:

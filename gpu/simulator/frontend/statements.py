@@ -286,11 +286,7 @@ class Statements:
             self._scope.declare_shared(cursor, type)
             return []
         if cursor.storage_class == StorageClass.STATIC:
-            if cursor.type.is_const or isinstance(type, ArrayOf):
-                return []  # a constant table: a variable of the module, visible only in this function
-            raise build_unsupported_error(
-                cursor, "a static variable in a function", advice="Make it a __device__ variable of the file."
-            )
+            return []  # a variable of the module, or a constant table, visible only in this function
         initial = find_initializer(cursor)
         refuse_destructor(cursor, cursor.type)
         if is_reference(cursor.type):

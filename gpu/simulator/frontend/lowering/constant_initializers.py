@@ -91,5 +91,5 @@ def _convert(constant: ir.Const, type: Scalar, cursor: Cursor) -> ir.Const:
 def _not_constant_error(cursor: Cursor) -> CompileError:
     position = get_reported_position(cursor)
     return CompileError(
-        f"{position}: a variable outside of functions can only be initialized with constants.", position=position
+        f"{position}: a variable in device memory can only be initialized with constants.", position=position
     )

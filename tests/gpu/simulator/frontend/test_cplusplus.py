@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpu.base.errors import CompileError, LaunchError
+from gpu.kernel.simulate import simulate
 from tests.gpu.simulator.cplusplus import compare_program
 from tests.gpu.simulator.kernel_runner import build, run_kernel
 from tests.gpu.simulator.trace_checks import find_ancestry, input_elements, trace_kernel
@@ -454,6 +455,36 @@ def test_functions_share_a_shared_variable_that_is_declared_outside_of_them(engi
     kernel.launch((1, 1, 1), (40, 1, 1), [values.view(np.uint8), out.view(np.uint8)])
     np.testing.assert_array_equal(out, values.sum() + values[::-1])
     assert module.kernel("k").static_shared_bytes == 41 * 4
+
+
+@pytest.mark.parametrize("engine", ["lockstep", "compiled"])
+def test_static_variables_of_functions_keep_their_values_between_launches(engine: str) -> None:
+    source = """template <int STEP> __device__ int take() { static int next = 10 * STEP;
+        return atomicAdd(&next, STEP); }
+    struct Counter { __device__ static int take() { static int next; return atomicAdd(&next, 1); } };
+    __global__ void k(int *out) {
+        static int next;
+        static const int scale = 1000;
+        static float table[2] = {0.5f, 2.5f};
+        out[0] = take<1>(); out[1] = take<2>(); out[2] = take<3>(); out[3] = Counter::take();
+        out[4] = atomicAdd(&next, scale);
+        { static int next = 7; out[5] = atomicAdd(&next, 1); }
+        out[6] = 2 * table[1]; table[1] = 9;
+    }"""
+    out = np.zeros(7, np.int32)
+    module = build(source)
+    kernel = module.kernel("k") if engine == "lockstep" else module.compiled_kernel("k")
+    launches = []
+    for _ in range(2):
+        kernel.launch((1, 1, 1), (1, 1, 1), [out.view(np.uint8)])
+        launches.append(out.tolist())
+    assert launches == [[10, 20, 30, 0, 0, 7, 5], [11, 22, 33, 1, 1000, 8, 18]]
+
+
+def test_a_finding_names_a_static_variable_with_its_function() -> None:
+    source = "__global__ void f(int *out) { static int last; last = threadIdx.x; out[threadIdx.x] = 0; }"
+    findings = simulate("test.cu", "f", 1, 32, [np.zeros(32, np.int32)], source=source).findings
+    assert any("element 0 of f::last (global memory)" in each.message for each in findings)
 
 
 def test_a_cast_to_a_reference_names_its_operand() -> None:

@@ -74,7 +74,6 @@ REFUSED = {
     "goto": ("goto inside; { inside: out[0]++; }", 5),
     "assembly": ('asm("wgmma.fence;");', 5),
     "exceptions": ("throw 1;", 5),
-    "a static variable": ("static int calls = 0; out[0] = ++calls;", 5),
     "a structured binding": ("int s[2] = {1, 2}; auto [a, b] = s; out[0] = a + b;", 24),
     "a struct that is printed": ('printf("%f", float2{1, 2});', 18),
     "a virtual function": ("struct B { __device__ virtual int f() { return 1; } } b; B *p = &b; out[0] = p->f();", 80),
@@ -106,6 +105,11 @@ def test_what_is_not_supported_is_refused_before_anything_runs(name: str) -> Non
         assert name in error.message
     if "virtual" in name:
         assert "a call of the virtual function f" in error.message
+
+
+def test_a_static_variable_is_initialized_with_constants() -> None:
+    error = build_error("__global__ void f(int *out) {\n    static int first = threadIdx.x; out[0] = first;\n}")
+    assert error.message == "test.cu:2:24: a variable in device memory can only be initialized with constants."
 
 
 def test_another_kernel_of_the_file_may_be_one_that_is_refused() -> None:
