@@ -221,6 +221,21 @@ def _uses_openmp(text: bytes) -> bool:
 
 
 def _compile(text: bytes, file: Path, target: Path) -> None:
+    """Compile a preprocessed text to an object file; copy that of the file for all programs from the cache."""
+    if file != _HOST_BLOCKS:
+        _run_compiler(text, file, target)
+        return
+    key = _cache_key([text], [file], HostOptions())
+    entry = folders.cache_folder() / f"{key}.object"
+    cached = disk.read_entry(entry, key)
+    if cached is not None:
+        target.write_bytes(cached)
+        return
+    _run_compiler(text, file, target)
+    disk.write_entry(entry, key, target.read_bytes())
+
+
+def _run_compiler(text: bytes, file: Path, target: Path) -> None:
     is_c = file.suffix in _C_SUFFIXES
     language = ["-x", "cpp-output"] if is_c else ["-x", "c++-cpp-output", "-std=gnu++17", "-fpermissive"]
     command = [_find_c_compiler() if is_c else find_compiler(), *language, *_FLAGS]

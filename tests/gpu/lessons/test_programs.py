@@ -195,9 +195,16 @@ PROBED: list[tuple[str, str | Edits, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "change"), RIGHT)
-def test_right_programs_are_accepted(name: str, change: str | Edits) -> None:
-    judgment = grade(name, change)
+@pytest.mark.parametrize(
+    ("name", "change", "size"),
+    [
+        pytest.param(name, change, size, marks=[pytest.mark.sweep] * ((name in (COPIES, PIPELINE)) == (size > 0)))
+        for name, change in RIGHT
+        for size in (0, SIZE)
+    ],
+)
+def test_right_programs_are_accepted(name: str, change: str | Edits, size: int) -> None:
+    judgment = grade(name, change, size=size)
     assert judgment.accepted, judgment.sentences
 
 

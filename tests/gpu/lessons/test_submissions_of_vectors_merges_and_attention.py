@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gpu.lessons.edited_solutions import Edits, grade
+from tests.gpu.lessons.edited_solutions import Edits, grade, is_rejected
 
 QUADS = "23-vector-loads/quads"
 RANGE = "23-vector-loads/range"
@@ -101,10 +101,11 @@ RIGHT: list[tuple[str, str | Edits]] = [
 
 @pytest.mark.parametrize(("name", "change"), WRONG)
 def test_wrong_submissions_are_rejected(name: str, change: str | Edits) -> None:
-    assert not grade(name, change).accepted
+    assert is_rejected(name, change)
 
 
+@pytest.mark.parametrize("is_quick", [True, pytest.param(False, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize(("name", "change"), RIGHT)
-def test_right_submissions_are_accepted(name: str, change: str | Edits) -> None:
-    judgment = grade(name, change)
+def test_right_submissions_are_accepted(name: str, change: str | Edits, is_quick: bool) -> None:
+    judgment = grade(name, change, is_quick=is_quick)
     assert judgment.accepted, judgment.sentences

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,28 @@ def test_a_program_in_another_folder_is_compiled_again_only_if_it_names_its_file
         text.restype = ctypes.c_char_p
         assert text().decode() == (str(file) if entries == 2 else "the same")
     assert len([*cache.glob("*.host")]) == entries
+
+
+def test_the_file_that_is_linked_to_every_program_is_compiled_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(cache))
+    file, compiled, run = tmp_path / "program.cpp", [], subprocess.run
+
+    def count(command, **options):
+        compiled.append("-c" in command)
+        return run(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", count)
+    counts = []
+    for number in (3, 4):
+        file.write_text(f'extern "C" int number() {{ return {number}; }}\n')
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        library = ctypes.CDLL(str(compile_program([file], HostOptions(), folder)))
+        assert library.number() == number
+        assert library.lockstep_block_bytes(None) == -1
+        counts.append(sum(compiled))
+    assert counts == [2, 3]
