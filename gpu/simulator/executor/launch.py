@@ -564,7 +564,8 @@ class SimulatedKernel:
         that a value read there is tested. They also end with the first finding. `counts` are the numbers of blocks to
         try, the smallest first; `probes` is the number of other trials, and `history` has what they showed.
         """
-        limit, remaining = TimeLimit(_PREEMPTED_SECONDS), sorted(set(counts))
+        # Launches with many grids and blocks share the time: the nth of them has an nth of it.
+        limit, remaining = TimeLimit(_PREEMPTED_SECONDS / len(self._trial_launches)), sorted(set(counts))
         for seed in range(_MAX_PREEMPTED):
             is_probe = probes < _PROBES and launch.geometry(remaining[0]).lanes <= _PROBE_LANES
             if observer.has_findings or limit.is_exceeded or (probes and not (history.has_decisions or is_probe)):

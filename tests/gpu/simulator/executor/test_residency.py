@@ -73,14 +73,22 @@ def run(source: str, grid: int, block: int) -> Simulation:
     return simulate("k.cu", "k", grid, block, arguments, source=source.replace("ORDER", WAIT), max_steps=20_000)
 
 
+def launch(source: str, grid: int, block: int) -> np.ndarray:
+    """Launch a kernel without checkers and their trials; return what its blocks write."""
+    counts, out = [np.zeros(4, np.uint8) for _ in range(2)], np.zeros(4 * grid, np.uint8)
+    kernel = build(source.replace("ORDER", WAIT)).kernel("k")
+    kernel.launch((grid, 1, 1), (block, 1, 1), [*counts, out], max_rounds=20_000)
+    return out.view(np.int32)
+
+
 @pytest.mark.parametrize(
     ("source", "grid", "block"),
     [
         (BARRIER, 264, 1024),
-        (BARRIER, 1056, 33),
+        pytest.param(BARRIER, 1056, 33, marks=pytest.mark.sweep),
         (LANES, 2, 5),
         (EARLIER, 265, 1024),
-        (LOCKED, 3, 33),
+        pytest.param(LOCKED, 3, 33, marks=pytest.mark.sweep),
         (COOPERATIVE, 264, 1024),
     ],
 )
@@ -107,10 +115,16 @@ def test_a_grid_that_the_gpu_does_not_hold(source: str, grid: int, block: int) -
 
 def test_the_described_gpu_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RESIDENCY, "multiprocessors", 1)
-    assert run(BARRIER, 2, 1024).findings == []
-    assert run(BARRIER, 32, 32).findings == []
+    for grid, block in ((2, 1024), (32, 32)):
+        assert (launch(BARRIER, grid, block) == 6).all()
     for grid, block in ((3, 1024), (33, 32), (33, 1)):
-        assert [finding.kind for finding in run(BARRIER, grid, block).findings] == ["residency"]
+        with pytest.raises(LaunchError) as caught:
+            launch(BARRIER, grid, block)
+        assert caught.value.kind == "residency"
+
+
+def test_a_block_that_waits_for_the_next_one_ends_though_memory_changes_meanwhile() -> None:
+    assert launch(LOCKED, 3, 33).tolist() == [6] * 3
 
 
 def test_shared_memory_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,9 +176,7 @@ WARPS = """__global__ void k(int *count, int *sense, int *out) {
 
 
 def test_many_blocks_that_wait_warp_by_warp_are_not_endless() -> None:
-    simulation = run(WARPS, 90, 64)
-    assert simulation.findings == []
-    assert simulation.arrays[2].tolist() == [6] * 90
+    assert launch(WARPS, 90, 64).tolist() == [6] * 90
 
 
 def test_more_blocks_than_run_warp_by_warp_are_a_limit_of_the_simulator_and_no_finding(
@@ -172,8 +184,9 @@ def test_more_blocks_than_run_warp_by_warp_are_a_limit_of_the_simulator_and_no_f
 ) -> None:
     monkeypatch.setattr("gpu.simulator.executor.launch._RESIDENT_LANES", {WARP: 8 * 64, 1: 64})
     with pytest.raises(LaunchError, match=r"while 8 blocks ran.*one of the other 1 blocks") as caught:
-        run(WARPS, 9, 64)
+        launch(WARPS, 9, 64)
     assert caught.value.kind == ""
-    (finding,) = run(WARPS.replace("go = 1", "go = 0"), 8, 64).findings
-    assert finding.kind == "unfinished"
-    assert "other" not in finding.message
+    with pytest.raises(LaunchError) as caught:
+        launch(WARPS.replace("go = 1", "go = 0"), 8, 64)
+    assert caught.value.kind == "unfinished"
+    assert "other" not in str(caught.value)
