@@ -73,25 +73,27 @@ def _find_leading_bit(words: tuple[str, ...], a: Value) -> Value:
 
 
 def _extract_bits(a: Value, position: Value, length: Value) -> Value:
-    position, length = position & np.uint32(255), length & np.uint32(255)
-    unsigned = a.view(np.uint32) >> np.minimum(position, np.uint32(31))
-    mask = np.where(
-        length >= 32, np.uint32(0xFFFFFFFF), (np.uint32(1) << np.minimum(length, np.uint32(31))) - np.uint32(1)
-    )
-    field = unsigned & mask
+    shift, mask, word = _find_field(a, position, length)
+    field = a.view(word) >> shift & mask
     if a.dtype.kind == "i":
-        top = np.uint32(1) << np.minimum(np.maximum(length, np.uint32(1)) - np.uint32(1), np.uint32(31))
+        top = mask & ~(mask >> word(1))
         field = np.where(field & top, field | ~mask, field)
     return field.view(a.dtype)
 
 
 def _insert_bits(a: Value, b: Value, position: Value, length: Value) -> Value:
-    position, length = position & np.uint32(255), length & np.uint32(255)
-    mask = np.where(
-        length >= 32, np.uint32(0xFFFFFFFF), (np.uint32(1) << np.minimum(length, np.uint32(31))) - np.uint32(1)
-    )
-    mask = mask << np.minimum(position, np.uint32(31))
-    return (b & ~mask) | ((a << np.minimum(position, np.uint32(31))) & mask)
+    shift, mask, _ = _find_field(b, position, length)
+    mask = mask << shift
+    return (b & ~mask) | ((a << shift) & mask)
+
+
+def _find_field(value: Value, position: Value, length: Value) -> tuple[Value, Value, Any]:
+    """Return a bit field's shift, the mask of as many low bits as the field has, and the unsigned type of a value."""
+    bits = 8 * value.dtype.itemsize
+    word = np.dtype(f"u{value.dtype.itemsize}").type
+    position, length = (each.astype(word) & word(255) for each in (position, length))
+    mask = np.where(length >= bits, ~word(0), (word(1) << np.minimum(length, word(bits - 1))) - word(1))
+    return np.minimum(position, word(bits - 1)), mask, word
 
 
 def _lookup_logic(a: Value, b: Value, c: Value, table: Value) -> Value:

@@ -28,6 +28,7 @@ Value = Any
 
 _NO_SECTORS = np.zeros(0, np.int64)
 _SECTOR = 32
+_SHARED_ADDRESS_MASK = np.int64((1 << 32) - 1)
 _MAX_CACHED_WAVEFRONTS = 1024
 """Limit on the accesses to shared memory whose wavefronts are cached."""
 
@@ -226,6 +227,8 @@ class SampledBlocks:
 
     def resolve(self, space: str, addresses: Value, mask: SampleLanes) -> SampledAccess:
         """Return the access of lanes to addresses in a state space, or to generic addresses."""
+        if space == "shared":  # a multiprocessor uses the low 32 bits, whatever the width of the register
+            return SampledAccess(space, addresses & _SHARED_ADDRESS_MASK, mask)
         if space != "generic":
             return SampledAccess(space, addresses, mask)
         sample = addresses if not addresses.ndim else addresses[mask.lanes[0]]
