@@ -1020,6 +1020,8 @@ class PtxMachine:
                 return
             values = [get(state) for get in gets]
             old = state.atomic(access, mode, values, dtype, used=put is not None)
+            if access.kind == "global" and mode in _REPLACING_MODES:
+                state.record_replaced_word(access, dtype)
             if put is not None:
                 put(state, mask, old)
                 if access.kind == "global" and mode in ("add", "inc") and dtype.kind in "iu":
@@ -1049,6 +1051,7 @@ _IGNORED_OPCODES = (
 
 _REDUCED_MODES = ("add", "min", "max", "and", "or", "xor")
 """Atomic operations whose operands the assembler combines, for 32-bit integers."""
+_REPLACING_MODES = ("cas", "min", "max")
 _NEGATED = {
     "lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq", "lo": "hs", "hs": "lo", "hi": "ls",
     "ls": "hi",

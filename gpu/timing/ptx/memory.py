@@ -35,6 +35,7 @@ class SampledMemory:
         self._arrays = dict(arrays)
         self._views: dict[tuple[int, Any], Array] = {}
         self._changes: list[tuple[Array, Array, Array]] = []
+        self._presets: list[tuple[Array, Array, Array]] = []
         self.change_count = 0
 
     @property
@@ -77,9 +78,17 @@ class SampledMemory:
 
     def restore(self) -> None:
         """Undo all stores."""
-        for view, indices, previous in reversed(self._changes):
-            view[indices] = previous
+        _undo(self._changes)
+
+    def preset(self, addresses: Array, values: Any, dtype: np.dtype[Any]) -> None:
+        """Store values that `restore` keeps, until `remove_presets`; there must be no other stores to undo."""
+        self.store(addresses, values, dtype)
+        self._presets += self._changes
         self._changes.clear()
+
+    def remove_presets(self) -> None:
+        """Undo the stores of `preset`."""
+        _undo(self._presets)
 
     def _split_addresses(self, addresses: Array, dtype: np.dtype[Any]) -> list[tuple[Array | None, Array, Array]]:
         """Split addresses by array: selected lanes or None for all, the array as `dtype`, and the element indices."""
@@ -104,3 +113,10 @@ class SampledMemory:
             array = self._arrays.get(number, np.zeros(0, np.uint8))
             self._views[key] = array[: array.size // dtype.itemsize * dtype.itemsize].view(dtype)
         return self._views[key]
+
+
+def _undo(changes: list[tuple[Array, Array, Array]]) -> None:
+    """Undo stores, the last one first, and forget them."""
+    for view, indices, previous in reversed(changes):
+        view[indices] = previous
+    changes.clear()

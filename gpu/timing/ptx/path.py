@@ -108,6 +108,8 @@ class SampledPath:
         Whether the blocks completed, rather than reaching the limit of visits.
     tickets : dict of int to (dtype, number)
         By the address of an integer: the value that each block adds to it once, receiving the count of earlier blocks.
+    replaced_words : dict of int to dtype
+        By its address, the type of a word in global memory that several blocks compare and replace, such as a minimum.
     """
 
     blocks: tuple[int, ...]
@@ -115,3 +117,4 @@ class SampledPath:
     steps: list[Step] = field(default_factory=list)
     completed: bool = True
     tickets: dict[int, tuple[np.dtype[Any], Any]] = field(default_factory=dict)
+    replaced_words: dict[int, np.dtype[Any]] = field(default_factory=dict)

@@ -336,6 +336,12 @@ class SampledBlocks:
                 word = flat[:1]
                 self._memory.store(word, self._memory.load(word, dtype) + others, dtype)
 
+    def record_replaced_word(self, access: SampledAccess, dtype: np.dtype[Any]) -> None:
+        """Record a word of global memory that lanes of several blocks compare and replace."""
+        blocks, flat = self._block[access.mask.lanes], self._flatten_offsets(access)
+        if (flat == flat[0]).all() and (blocks != blocks[0]).any():
+            self.path.replaced_words[int(flat[0])] = dtype
+
     def _read_words(self, kind: str, flat: Array, dtype: np.dtype[Any]) -> Array:
         if kind in ("global", "const"):
             return self._memory.load(flat, dtype)

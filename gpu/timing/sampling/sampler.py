@@ -178,7 +178,8 @@ class LaunchSampler:
         occupancy = compute_occupancy(gpu, shape.threads, self._registers, shared_bytes)
         per_machine = -(-shape.blocks // gpu.multiprocessors)
         slots = max(1, min(occupancy.blocks, per_machine, MAXIMUM_LANES // (shape.warps * WARP) or 1))
-        chosen = self._choose_blocks(shape, parameters, memory, slots, occupancy)
+        first = self._choose_blocks(shape, parameters, memory, slots, occupancy)
+        chosen = self._choose_later_blocks(first, shape, parameters, memory, slots, occupancy)
         path, grid_path = chosen.path, chosen.grid_path
         cached = self.simulate_l1_cache(path, shape, slots, slots)
         traffic = TrafficModel(
@@ -192,6 +193,12 @@ class LaunchSampler:
         atomic_cycles, hot_us, atomic_us = self.compute_atomic_costs(
             path, slots, shape.warps, shape.blocks / slots, active
         )
+        if chosen is not first:  # the blocks that start first find the words as they are before the launch
+            _, *first_us = self.compute_atomic_costs(first.path, slots, shape.warps, shape.blocks / slots, active)
+            share = first.sharing.concurrent_blocks / shape.blocks
+            hot_us, atomic_us = (
+                (1 - share) * us + share * more for us, more in zip((hot_us, atomic_us), first_us, strict=True)
+            )
         edge_paths: list[SampledPath] = []
         if slots < shape.blocks and per_machine <= occupancy.blocks and self._depends_on_data:
             edge_paths = self._sample_edge_blocks(shape, parameters, memory, chosen, slots)
@@ -231,6 +238,36 @@ class LaunchSampler:
         path = self._sample_path(shape, parameters, sampled_blocks, memory)
         work_ratio = float(work.mean()) / max(float(work[indices].mean()), 1.0)
         return _SampledBlocks(path, sharing, grid_path, blocks_per_sample, work_ratio, longest)
+
+    def _choose_later_blocks(
+        self,
+        first: _SampledBlocks,
+        shape: GridShape,
+        parameters: Array,
+        memory: SampledMemory,
+        slots: int,
+        occupancy: Occupancy,
+    ) -> _SampledBlocks:
+        """Sample blocks that start after others have replaced words of global memory, such as a running minimum.
+
+        Return `first`, the blocks that find the words as they are before the launch, if later ones would execute as
+        many atomic operations.
+        """
+        if not first.path.replaced_words or shape.blocks <= first.sharing.concurrent_blocks:
+            return first
+        words = [(np.array([address]), dtype) for address, dtype in first.path.replaced_words.items()]
+        try:
+            self._machine.run(shape, parameters, choose_spread_blocks(shape, *_SPREAD_LIMITS[-1]), memory)
+            values = [memory.load(word, dtype) for word, dtype in words]
+        finally:
+            memory.restore()
+        try:
+            for (word, dtype), value in zip(words, values, strict=True):
+                memory.preset(word, value, dtype)
+            later = self._choose_blocks(shape, parameters, memory, slots, occupancy)
+        finally:
+            memory.remove_presets()
+        return later if _count_atomic_lanes(later.path) < _count_atomic_lanes(first.path) else first
 
     def _sample_edge_blocks(
         self, shape: GridShape, parameters: Array, memory: SampledMemory, chosen: _SampledBlocks, slots: int
@@ -382,3 +419,13 @@ class LaunchSampler:
 
     def _is_float(self, block: int, instruction: int) -> bool:
         return self.kernel.blocks[block].instructions[instruction].type.startswith("f")
+
+
+def _count_atomic_lanes(path: SampledPath) -> float:
+    """Return how many lanes execute atomic operations in global memory."""
+    return sum(
+        times * float(request.lanes.sum(dtype=np.int64))
+        for visit, times in caches.iterate_visits(path.steps)
+        for request in visit.requests
+        if request.kind in ("atom", "red") and request.space == "global"
+    )
