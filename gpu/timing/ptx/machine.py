@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -41,6 +42,9 @@ _MAXIMUM_VISITS = 40_000
 _EXECUTED_ITERATIONS = 10
 """Iterations of a loop to execute before skipping: their differences predict the following ones."""
 _FINAL_ITERATIONS = 2
+_MAXIMUM_DECLINING = 512
+"""The iterations of a loop up to which none is skipped while lanes leave a part of it for good, as when each lane has
+found what it searches for."""
 _MAXIMUM_CHANGES = 4
 """The most distinct iterations at which a loop's comparisons change that are considered; with one per lane, no
 iteration could be skipped."""
@@ -101,6 +105,12 @@ class PtxMachine:
         self._private_registers = _find_private_registers(kernel)
         self._read_registers = {name for each in kernel.instructions for name in each.read_registers}
         self._lane_registers = find_lane_registers(kernel)
+        own_blocks = {loop: _find_own_blocks(loop, self.loops.values()) for loop in self.loops.values()}
+        self._conditional_loops = {
+            loop: blocks
+            for loop, blocks in own_blocks.items()
+            if len(blocks) > 1 or _has_guarded_access(kernel, blocks)
+        }
         self._spin_loops = {loop for loop in self.loops.values() if _is_spin_loop(kernel, loop)}
         self._code = [
             [
@@ -268,6 +278,9 @@ class PtxMachine:
         state.registers.append({name: run.registers[name] for name in loop.written_registers if name in run.registers})
         del state.registers[:-3]
         del state.starts[: -PERIOD - 1]
+        self._note_iteration(run, loop, state)
+        if state.latest_decline is not None and state.iterations < state.latest_decline + _EXECUTED_ITERATIONS:
+            return repeating_lanes, leaving_lanes
         if leaving_lanes is None and state.iterations >= _EXECUTED_ITERATIONS and not state.iterations % 2:
             remaining = self._predict_common_iterations(run, loop, state)
             if remaining > _FINAL_ITERATIONS + PERIOD:
@@ -280,6 +293,23 @@ class PtxMachine:
         if len(state.starts) > PERIOD and state.iterations < _EXECUTED_ITERATIONS:
             self._skip_uneven_iterations(run, loop, state)
         return repeating_lanes, leaving_lanes
+
+    def _note_iteration(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> None:
+        """Note which lanes executed the conditional parts of a loop: skipped iterations repeat the latest ones."""
+        blocks = self._conditional_loops.get(loop)
+        if blocks is None or len(state.starts) < 2 or state.iterations > _MAXIMUM_DECLINING:
+            return
+        lanes: dict[tuple[int, int], Array] = defaultdict(lambda: np.zeros(1, np.int64))
+        for step in run.path.steps[state.starts[-2] :]:
+            if not isinstance(step, Visit) or step.block not in blocks:
+                continue
+            lanes[step.block, -1] = lanes[step.block, -1] + step.lanes.astype(np.int64)
+            for index, request in zip(step.instruction_indices, step.requests, strict=True):
+                if self.kernel.blocks[step.block].instructions[index].guard:
+                    spread = np.zeros(step.lanes.size, np.int64)
+                    spread[request.warps] = request.lanes
+                    lanes[step.block, index] = lanes[step.block, index] + spread
+        state.note_lanes(lanes)
 
     def _skip_uneven_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> None:
         """Skip iterations of a long loop that lanes leave one after the other: let those that leave next leave at once.
@@ -1091,6 +1121,17 @@ def _find_private_registers(kernel: PtxKernel) -> frozenset[str]:
                 read_elsewhere.update(instruction.written_registers)
         written_first |= written
     return frozenset(written_first - read_elsewhere)
+
+
+def _find_own_blocks(loop: NaturalLoop, loops: Iterable[NaturalLoop]) -> frozenset[int]:
+    """Return the basic blocks of a loop that are outside of its inner loops."""
+    return loop.blocks.difference(*(other.blocks for other in loops if other.blocks < loop.blocks))
+
+
+def _has_guarded_access(kernel: PtxKernel, blocks: Iterable[int]) -> bool:
+    """Return whether an access to memory in some basic blocks has a predicate."""
+    instructions = (instruction for number in blocks for instruction in kernel.blocks[number].instructions)
+    return any(instruction.guard and instruction.opcode in MEMORY_OPCODES for instruction in instructions)
 
 
 def _is_spin_loop(kernel: PtxKernel, loop: NaturalLoop) -> bool:

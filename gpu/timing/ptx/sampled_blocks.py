@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +76,13 @@ class LoopState:
         The registers that the loop writes, at the ends of the latest iterations.
     snapshot : tuple of (int, dict of str to value) or None
         The number of changes of memory at the end of an earlier iteration, and the registers that the loop writes.
+    lanes : dict of (int, int) to array
+        The lanes of each warp that executed a part of the loop in the latest iteration: by basic block outside of inner
+        loops, and index of a memory access with a predicate, or -1 for the block.
+    resumed_parts : set of (int, int)
+        The parts that more lanes of a warp executed than in the iteration before.
+    latest_decline : int or None
+        The latest iteration in which fewer lanes executed one of the other parts, which lanes leave for good.
     """
 
     mask: SampleLanes
@@ -83,6 +90,19 @@ class LoopState:
     starts: list[int] = field(default_factory=list)
     registers: list[dict[str, Value]] = field(default_factory=list)
     snapshot: tuple[int, dict[str, Value]] | None = None
+    lanes: Mapping[tuple[int, int], Any] = field(default_factory=dict)
+    resumed_parts: set[tuple[int, int]] = field(default_factory=set)
+    latest_decline: int | None = None
+
+    def note_lanes(self, lanes: Mapping[tuple[int, int], Any]) -> None:
+        """Note how many lanes of each warp executed each part of the loop in this iteration."""
+        for part in lanes.keys() | self.lanes.keys() if self.lanes else ():
+            change = lanes.get(part, 0) - self.lanes.get(part, 0)
+            if np.any(change > 0):
+                self.resumed_parts.add(part)
+            elif np.any(change < 0) and part not in self.resumed_parts:
+                self.latest_decline = self.iterations
+        self.lanes = lanes
 
 
 @dataclass(frozen=True)
