@@ -14,6 +14,7 @@ from gpu.timing import native
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.memory import WINDOW_BITS
 from gpu.timing.ptx.path import PERIOD, MemoryRequest, RepeatedIterations, SampledPath, Step, Visit
+from gpu.timing.ptx.requests import CONSTANT_LINE_WORDS
 
 Array = npt.NDArray[Any]
 
@@ -21,6 +22,10 @@ _LINE = 128
 _SETS = 64
 _WINDOW_SHIFT = WINDOW_BITS - 5
 _LOAD, _STORE, _UNCACHED = 0, 1, 2
+_CONSTANT_LINES, _DENSE_WORDS = 32, 4
+"""Lines of a multiprocessor's constant cache: 2 KiB (Jia et al. 2018, arXiv:1804.06826); and the words per line from
+which a loop reads all words of its lines."""
+_CONSTANT_WINDOW_SHIFT = WINDOW_BITS - 6
 CACHED_SPACES = ("global", "local")
 """The state spaces whose requests L1 and L2 cache."""
 
@@ -250,6 +255,60 @@ def _limit_misses_after_skips(steps: Sequence[Step], cached_requests: dict[int, 
                 cached_requests[id(request)] = CachedRequest(
                     request, misses, np.minimum(current.unpaired_misses, misses)
                 )
+
+
+def count_constant_misses(steps: Sequence[Step], warps: int, has_index: Callable[[int, int], bool]) -> float:
+    """Return the mean misses of a sample's first warps in the constant cache, skipped iterations included.
+
+    A launch whose constants fit in the cache has none: each line is loaded once.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    warps : int
+    has_index : callable
+        Returns for a basic block and the index of an instruction whether it loads a constant at an index. Other
+        constants are operands of instructions.
+    """
+
+    def find_requests(visit: Visit) -> list[MemoryRequest]:
+        return [
+            request
+            for index, request in zip(visit.instruction_indices, visit.requests, strict=True)
+            if request.space == "const" and has_index(visit.block, index)
+        ]
+
+    counts = np.zeros(warps)
+    for visit, times in iterate_visits(steps):
+        for request in find_requests(visit):
+            counts[request.warps[: np.searchsorted(request.warps, warps)]] += times
+    if not counts.any():
+        return 0.0
+    busiest = int(counts.argmax())
+    accesses: list[list[int]] = []
+    for request in (each for step in steps if isinstance(step, Visit) for each in find_requests(step)):
+        place = int(np.searchsorted(request.warps, busiest))
+        if place < request.warps.size and request.warps[place] == busiest:
+            accesses.append(request.sectors[request.starts[place] : request.starts[place + 1]].tolist())
+    words = {word for access in accesses for word in access}
+    lines = {word // CONSTANT_LINE_WORDS for word in words}
+    spans: dict[int, list[int]] = defaultdict(list)
+    for line in lines:
+        spans[line >> _CONSTANT_WINDOW_SHIFT].append(line)
+    if sum(max(span) - min(span) + 1 for span in spans.values()) <= _CONSTANT_LINES:
+        return 0.0
+    cached: dict[int, None] = {}  # from the least to the most recently used line
+    misses = 0.0
+    for access in accesses:
+        for line in dict.fromkeys(word // CONSTANT_LINE_WORDS for word in access):
+            misses += line not in cached
+            cached.pop(line, None)
+            cached[line] = None
+            if len(cached) > _CONSTANT_LINES:
+                del cached[next(iter(cached))]
+    if all(len(access) == 1 for access in accesses) and len(words) >= _DENSE_WORDS * len(lines):
+        misses = min(misses, len(words) / CONSTANT_LINE_WORDS)  # the first and the last line are only partly read
+    return misses * float(counts.mean()) / len(accesses)
 
 
 def count_requested_sectors(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:

@@ -7,7 +7,7 @@ nothing. The costs of instructions that become several are those of its code for
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from gpu.base.warp import WARP
@@ -104,10 +104,14 @@ class CostTable:
     ----------
     kernel : PtxKernel
     gpu : GpuDescription
+    indexed_lines : collection of int, optional
+        The lines of the text for which the machine code loads constants at an index; other constants are operands. None
+        if the machine code is unknown.
     """
 
-    def __init__(self, kernel: PtxKernel, gpu: GpuDescription) -> None:
+    def __init__(self, kernel: PtxKernel, gpu: GpuDescription, indexed_lines: Container[int] | None = None) -> None:
         self._gpu = gpu
+        self._indexed_lines = indexed_lines
         self._lane_registers = find_lane_registers(kernel)
         self._readers: dict[str, list[tuple[PtxInstruction, int]]] = defaultdict(list)
         self._writers = kernel.find_writers()
@@ -182,12 +186,12 @@ class CostTable:
         gpu, words = self._gpu, instruction.modifiers
         if "const" in words:
             # A uniform constant with a known address is an operand; otherwise one of a pair that is prefetched. The
-            # constant cache serves one address at a time to the lanes of a warp, and to all warps.
+            # constant cache serves one line at a time to the lanes of a warp, and to all warps.
             if not self._lane_registers.isdisjoint(instruction.read_registers):
                 return OperationCost(MEMORY, LOAD_STORE, 1, 1, gpu.shared_cycles)
-            uniform = not any(name.startswith("%") for name in instruction.read_registers)
-            busy = _CONSTANT_CYCLES * gpu.schedulers
-            return _FREE if uniform else OperationCost(COMPUTE, CONTROL, 0.5, busy, gpu.shared_cycles)
+            if not has_constant_index(instruction, self._indexed_lines):
+                return _FREE
+            return OperationCost(COMPUTE, CONTROL, 0.5, _CONSTANT_CYCLES * gpu.schedulers, gpu.shared_cycles)
         latency = gpu.shared_cycles if "shared" in words else 0.0
         if instruction.is_shared_loop:
             return self._shared_loop_cost(instruction)
@@ -405,6 +409,13 @@ class CostTable:
         register = instruction.operands[0]
         readers = self._readers[register]
         return bool(readers) and all(f"[{register}" in reader.operands[place] for reader, place in readers)
+
+
+def has_constant_index(instruction: PtxInstruction, indexed_lines: Container[int] | None) -> bool:
+    """Return whether a load of a constant has an index, or is an operand; `indexed_lines` as of `CostTable`."""
+    if indexed_lines is not None and instruction.text_line not in indexed_lines:
+        return False  # the assembler has unrolled the loop
+    return bool(instruction.read_registers)
 
 
 @dataclass(frozen=True)

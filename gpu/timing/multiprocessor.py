@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,9 +86,11 @@ class MachineCode:
     instructions: tuple[PtxInstruction, ...]
 
 
-def build_machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
-    """Convert a kernel's instructions to a multiprocessor's operations."""
-    table = CostTable(kernel, gpu)
+def build_machine_code(
+    kernel: PtxKernel, gpu: GpuDescription, indexed_lines: Container[int] | None = None
+) -> MachineCode:
+    """Convert a kernel's instructions to a multiprocessor's operations; `indexed_lines` as of `CostTable`."""
+    table = CostTable(kernel, gpu, indexed_lines)
     numbers: dict[str, int] = {}
     rows: list[tuple[OperationCost, int, int, int]] = []  # cost, written register, request, space
     first_read, reads, first = [0], [], [0]
@@ -341,7 +343,7 @@ def _build_visit_tables(
             cached_request = memory.cached_requests.get(id(request))
             if request.space not in ("global", "local") or cached_request is None:
                 passes[row, warp_numbers] = np.maximum(
-                    least if request.space == "shared" else 1, request.passes[:warp_count]
+                    least if request.space in ("shared", "const") else 1, request.passes[:warp_count]
                 )
                 if request.rounds is not None:
                     from_last[row, warp_numbers] = request.rounds[:warp_count]

@@ -29,10 +29,11 @@ class MemoryRequest:
     lanes : array
         The active lanes of each warp.
     passes : array
-        For shared memory its wavefronts, for atomic operations the most lanes on one address, otherwise 1.
+        For shared memory its wavefronts, for constants their lines in the constant cache, for atomic operations the
+        most lanes on one address, otherwise 1.
     starts, sectors : array
-        The numbers of the 32-byte sectors; those of warp `i` are from `starts[i]` to `starts[i + 1]`. Empty except for
-        global and local memory.
+        The numbers of the 32-byte sectors, or for constants of the 4-byte words; those of warp `i` are from `starts[i]`
+        to `starts[i + 1]`. Empty except for global and local memory and constants.
     conflicts : array
         For shared memory, the wavefronts beyond those of a conflict-free access.
     volatile : bool

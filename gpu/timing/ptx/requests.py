@@ -12,15 +12,39 @@ from gpu.base.warp import WARP
 Array = npt.NDArray[Any]
 
 _SECTOR_BITS = 5
+_WORD_BITS = 2
+CONSTANT_LINE_WORDS = 16
+"""Words in a line of the constant cache: 64 bytes (Jia et al. 2018, arXiv:1804.06826)."""
 BANKS = 32
 
 
 def find_distinct_sectors(rows: Array, active: Array, *, scalar: bool = False) -> tuple[Array, Array]:
     """Return the distinct sectors of each warp: the start index of each warp's sectors, and all sectors."""
+    return _find_distinct(rows >> _SECTOR_BITS, active, scalar=scalar)
+
+
+def find_distinct_words(rows: Array, active: Array, *, scalar: bool) -> tuple[Array, Array]:
+    """Return the distinct words of 4 bytes of each warp, as `find_distinct_sectors` does."""
+    return _find_distinct(rows >> _WORD_BITS, active, scalar=scalar)
+
+
+def count_constant_lines(starts: Array, words: Array) -> Array:
+    """Return how many lines of the constant cache have each warp's distinct words, which are ascending.
+
+    The cache serves a line at a time to a warp, as in GPGPU-Sim and Accel-Sim.
+    """
+    lines = words // CONSTANT_LINE_WORDS
+    new = np.ones(lines.size, np.int64)
+    new[1:] = lines[1:] != lines[:-1]
+    new[starts[:-1]] = 1
+    counts: Array = np.add.reduceat(new, starts[:-1])
+    return counts
+
+
+def _find_distinct(sectors: Array, active: Array, *, scalar: bool) -> tuple[Array, Array]:
     if scalar:
-        first = rows[:, 0] >> _SECTOR_BITS
+        first = sectors[:, 0]
         return np.arange(first.size + 1, dtype=np.int64), first
-    sectors = rows >> _SECTOR_BITS
     if not active.all():
         # Inactive lanes get the sector of the warp's first active lane.
         leader = sectors[np.arange(sectors.shape[0]), active.argmax(axis=1)]
@@ -48,14 +72,6 @@ def _find_longest_runs(ordered: Array) -> Array:
     starts = np.maximum.accumulate(np.where(new, columns, 0), axis=1)
     lengths: Array = (columns - starts + 1).max(axis=1)
     return lengths
-
-
-def count_distinct_addresses(rows: Array, active: Array) -> Array:
-    """Return the number of distinct addresses of each warp."""
-    leader = rows[np.arange(rows.shape[0]), active.argmax(axis=1)]
-    ordered = np.sort(np.where(active, rows, leader[:, None]), axis=1)
-    counts: Array = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
-    return counts
 
 
 def count_bank_passes(words: Array, active: Array) -> Array:

@@ -18,9 +18,10 @@ from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, Samp
 from gpu.timing.ptx.path import MemoryRequest, SampledPath
 from gpu.timing.ptx.requests import (
     count_bank_passes,
+    count_constant_lines,
     count_contending_lanes,
-    count_distinct_addresses,
     find_distinct_sectors,
+    find_distinct_words,
 )
 
 Array = npt.NDArray[Any]
@@ -430,8 +431,9 @@ class SampledBlocks:
                 passes = count_contending_lanes(rows, mask.rows)
         elif kind == "shared" and places.ndim:
             passes, minimum, _ = self._count_wavefronts(access, size, reads=operation == "ld")
-        elif kind == "const" and places.ndim:
-            passes = count_distinct_addresses(rows, mask.rows)
+        elif kind == "const":
+            starts, sectors = find_distinct_words(rows, mask.rows, scalar=not places.ndim)
+            passes = count_constant_lines(starts, sectors)
         if kind == "global" or kind == "local":
             if kind == "local":
                 rows = (np.int64(LOCAL_WINDOW) << WINDOW_BITS) + (

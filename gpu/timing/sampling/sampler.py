@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,6 +142,8 @@ class LaunchSampler:
     gpu : GpuDescription
     registers : int
         Registers per thread.
+    indexed_lines : collection of int, optional
+        As of `CostTable`.
 
     Attributes
     ----------
@@ -151,10 +153,12 @@ class LaunchSampler:
         Its operations.
     """
 
-    def __init__(self, machine: PtxMachine, gpu: GpuDescription, registers: int) -> None:
+    def __init__(
+        self, machine: PtxMachine, gpu: GpuDescription, registers: int, indexed_lines: Container[int] | None = None
+    ) -> None:
         self._machine, self._gpu, self._registers = machine, gpu, registers
         self.kernel, self._unrolled_blocks = unrolling.unroll_loops(machine.kernel)
-        self.code = multiprocessor.build_machine_code(self.kernel, gpu)
+        self.code = multiprocessor.build_machine_code(self.kernel, gpu, indexed_lines)
         blocks = machine.kernel.blocks
         self._load_depths = [compute_load_depths(block) for block in self.kernel.blocks]
         self._census = GridCensus(machine.kernel, machine.addresses, self.code.slots_of_block[: len(blocks)])

@@ -46,6 +46,17 @@ def test_a_float64_division_occupies_the_float64_pipe(operation, instructions, n
     assert cost.latency >= cost.busy
 
 
+def test_constants_of_an_unrolled_loop_are_operands() -> None:
+    """The machine code, if it is known, shows whether the assembler has unrolled the loop: it has no LDC then."""
+    text = "ld.const.f32 %f1, [%rd1];\nadd.f32 %f2, %f1, %f1;"
+    kernel = parse_ptx(f".version 9.0\n.target sm_86\n.visible .entry k()\n{{\n{text}\nret;\n}}\n").find_kernel("k")
+    load = kernel.blocks[0].instructions[0]
+    busy = [
+        CostTable(kernel, find_gpu("rtx-3080"), lines).find_cost(load).busy for lines in (None, {load.text_line}, set())
+    ]
+    assert busy == [8, 8, 0]
+
+
 def test_no_load_is_issued_before_the_branch_of_an_earlier_division() -> None:
     """As nvcc compiles it: the load follows BSYNC, which ends the branch to the slow path."""
     text = "div.rn.f32 %f1, %f2, %f3;\nld.global.f32 %f4, [%rd1];\nadd.f32 %f5, %f1, %f4;"
