@@ -181,16 +181,21 @@ class TrafficModel:
         """Add the stores to DRAM; L2 retains a share of what the launch transfers, and evicts earlier stores."""
         gpu = self.gpu
         stores = caches.count_distinct_sectors(self.path.steps, self.shape.warps, self.sharing, stores=True)
+        alone: list[tuple[ArrayTraffic, float]] = []
         stored_arrays = [(traffic.arrays[LOCAL_WINDOW], local_sectors, 1.0)] if local_sectors else []
         for window, (_, grid, pairs, _) in stores.items():
             array = traffic.arrays.setdefault(window, ArrayTraffic())
             factor = self._repetition_factors.get(window, 1.0) * self._grid_factors.get((window, "st"), 1.0)
             dram_sectors = self._limit_by_cache(min(grid * factor, array.stored), self._array_sectors(window))
+            if array.dram_loads >= pairs * dram_sectors:  # L2 has the rest of the sectors
+                alone.append((array, pairs))
+                pairs = 1.0
             stored_arrays.append((array, dram_sectors, pairs))
         for array in traffic.arrays.values():
             if array.atomic_sectors:  # what they change is loaded from DRAM, and written back
                 share = array.atomic_sectors / (array.atomic_sectors + array.loaded)
                 stored_arrays.append((array, share * array.dram_loads / array.pair_factor, 1.0))
+                alone.append((array, array.pair_factor))
         total_sectors = sum(each.dram_loads for each in traffic.arrays.values()) + sum(
             dram_sectors for _, dram_sectors, _ in stored_arrays
         )
@@ -205,6 +210,9 @@ class TrafficModel:
             array.dram_stores += (1 - retained) * dram_sectors * pairs
             array.evicted += evicted * dram_sectors * pairs
             array.scatter_factor = max(array.scatter_factor, self._compute_scatter_factor(pairs) * pairs)
+        for array, pairs in alone:  # DRAM reads a pair of sectors at once, of which one is written back alone
+            reads, writes = array.dram_loads, array.dram_writes
+            array.scatter_factor *= (reads + writes * pairs) / max(reads + writes, 1.0)
         turnaround = self._compute_turnaround_factor(traffic)
         for array in traffic.arrays.values():
             array.scatter_factor *= turnaround
