@@ -14,13 +14,15 @@ import numpy.typing as npt
 
 from gpu.base.warp import WARP
 from gpu.timing import caches, multiprocessor
-from gpu.timing.costs import BARRIER, PIPES
+from gpu.timing.costs import BARRIER, PIPES, has_constant_index
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.loads_in_flight import NO_LOADS, LoadsInFlight, count_loads_in_flight
 from gpu.timing.occupancy import Occupancy
+from gpu.timing.ptx.analysis.sunk_loops import find_sunk_loops
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import RepeatedIterations, SampledPath, Visit
+from gpu.timing.ptx.program import PtxKernel
 from gpu.timing.ptx.sampled_blocks import GridShape
 from gpu.timing.ptx.thread_operations import count_thread_operations
 from gpu.timing.sampling.blocks import MAXIMUM_LANES
@@ -33,6 +35,9 @@ from gpu.timing.timeline import SPAN, LaunchTimelines, TimedOperation, WarpTimel
 Array = npt.NDArray[Any]
 
 _SECTOR = 32
+_CONSTANT_MISS_CYCLES = 78
+"""Cycles of a multiprocessor for a line that its constant cache loads from the next level, one at a time: measured on
+an RTX 3070 (github.com/mushihao/cuda, nv_study); Jia et al. 2018 measured 89 on a V100."""
 _MAXIMUM_OPERATIONS = 2_500_000
 """The most warp operations to simulate; longer launches are extrapolated from a part."""
 _MAXIMUM_TIMELINE_OPERATIONS, _TIMELINE_FACTOR = 120_000, 4
@@ -104,6 +109,14 @@ class LaunchEstimate:
         return max(self.breakdown, key=lambda name: self.breakdown[name])
 
 
+def _find_indexed_lines(kernel: PtxKernel, instructions: Sequence[MachineInstruction]) -> set[int]:
+    """Return the lines of PTX whose loads of constants keep their index in machine code."""
+    if instructions:
+        return {each.text_line for each in instructions if each.opcode == "LDC"}
+    unrolled = frozenset[int]().union(*(loop.blocks for loop in find_sunk_loops(kernel)))
+    return {each.text_line for block in kernel.blocks if block.number not in unrolled for each in block.instructions}
+
+
 class LaunchModel:
     """The timing model of a kernel on a GPU.
 
@@ -127,7 +140,8 @@ class LaunchModel:
         self._machine = machine
         self._gpu = gpu
         self._registers = registers
-        self._sampler = LaunchSampler(machine, gpu, registers)
+        self._indexed_lines = _find_indexed_lines(machine.kernel, instructions)
+        self._sampler = LaunchSampler(machine, gpu, registers, self._indexed_lines)
         self._kernel, self._code = self._sampler.kernel, self._sampler.code
         self._instructions = instructions
         estimated = float(self._code.slots_of_block[: len(machine.kernel.blocks)].sum())
@@ -237,7 +251,7 @@ class LaunchModel:
         cycles += _COLD_START_CYCLES + _CODE_CYCLES * min(code_slots, _MAXIMUM_CODE)
         # The simulation of a part may miss the rates of the whole launch by a few percent.
         longest_us = max(each for name, each in breakdown.items() if name != "launch")
-        execution_us = max(cycles / gpu.clock_ghz / 1e3, longest_us)
+        execution_us = max(cycles / gpu.clock_ghz / 1e3, longest_us, self._compute_constants_us(sample))
         breakdown["latency"] = execution_us - longest_us
         memory_sectors = sum(array.dram_loads + array.dram_stores for array in traffic.arrays.values())
         return LaunchEstimate(
@@ -250,6 +264,18 @@ class LaunchModel:
             self._machine.kernel.shared_bytes + shape.shared_bytes, counts["float32"], counts["float64"],
             total * sample.memory.rates.block_start_cycles / min(total, gpu.multiprocessors) / gpu.clock_ghz / 1e3,
         )  # fmt: skip
+
+    def _compute_constants_us(self, sample: LaunchSample) -> float:
+        """Return the time in microseconds of loading the lines that the constant cache lacks, one after the other."""
+
+        def has_index(block: int, index: int) -> bool:
+            return has_constant_index(self._kernel.blocks[block].instructions[index], self._indexed_lines)
+
+        misses = caches.count_constant_misses(sample.path.steps, sample.resident_blocks * sample.shape.warps, has_index)
+        # The warps of a block share a line while barriers keep them together; others load it again.
+        has_barrier = any(self._has_barrier[visit.block] for visit, _ in caches.iterate_visits(sample.path.steps))
+        groups = sample.blocks_per_multiprocessor * (1 if has_barrier else sample.shape.warps)
+        return _CONSTANT_MISS_CYCLES * misses * sample.work_ratio * groups / self._gpu.clock_ghz / 1e3
 
     def _compute_launch_cycles(self, sample: LaunchSample) -> float:
         """Return the cycles of the whole grid, with those of the blocks that end last."""
@@ -327,7 +353,7 @@ class LaunchModel:
                 end = int(np.searchsorted(request.warps, warps))
                 if request.space == "const":  # the lanes' own addresses; those of all lanes are broadcast
                     passes = request.passes[:end]
-                    counts["first cache"] += times * scale * float(passes[passes > 1].sum())
+                    counts["first cache"] += times * scale * float(np.maximum(least, passes[passes > 1]).sum())
                 elif request.space == "shared":
                     passes = request.passes[:end]
                     counts["passes"] += times * scale * float(passes.sum())

@@ -15,6 +15,7 @@ from gpu.timing.caches import CachedRequest, GridSharing
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.occupancy import Occupancy, compute_occupancy
 from gpu.timing.ptx.analysis.load_chains import compute_load_depths
+from gpu.timing.ptx.analysis.sunk_loops import find_sunk_loops, move_to_readers
 from gpu.timing.ptx.census import GridCensus
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SampledMemory
@@ -160,6 +161,7 @@ class LaunchSampler:
         self.kernel, self._unrolled_blocks = unrolling.unroll_loops(machine.kernel)
         self.code = multiprocessor.build_machine_code(self.kernel, gpu, indexed_lines)
         blocks = machine.kernel.blocks
+        self._sunk_loops = find_sunk_loops(machine.kernel)
         self._load_depths = [compute_load_depths(block) for block in self.kernel.blocks]
         self._census = GridCensus(machine.kernel, machine.addresses, self.code.slots_of_block[: len(blocks)])
         self._depends_on_data = any(
@@ -350,6 +352,7 @@ class LaunchSampler:
             path = self._machine.run(shape, parameters, blocks, memory)
         finally:
             memory.restore()
+        move_to_readers(path, self._machine.kernel, self._sunk_loops)
         return unrolling.merge_unrolled_visits(path, self._machine.kernel, self._unrolled_blocks)
 
     def _sample_grid(
