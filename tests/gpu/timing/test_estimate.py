@@ -343,20 +343,78 @@ def test_a_float64_division_has_a_float32_test(tmp_path, without_nvcc) -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "passes"), [("i + blockIdx.x", 1), ("i + threadIdx.x / 8", 4), ("i + threadIdx.x", 32)]
+    ("index", "lines"), [("i + blockIdx.x", 1), ("i + 2 * threadIdx.x", 5), ("i + 16 * threadIdx.x", 32)]
 )
-def test_the_constant_cache_serves_one_address_of_a_warp_at_a_time(tmp_path, without_nvcc, index, passes) -> None:
-    text = f"""__constant__ int table[64];
+def test_a_multiprocessor_takes_a_cycle_for_each_line_of_constants(tmp_path, without_nvcc, index, lines) -> None:
+    text = f"""__constant__ int table[512];
     extern "C" __global__ void sum(int *to, int n) {{
         int sum = 0;
-        for (int i = 0; i < n; ++i) sum += table[({index}) & 63];
+        for (int i = 0; i < n; ++i) sum += table[({index}) & 511];
         to[blockIdx.x * blockDim.x + threadIdx.x] = sum;
     }}"""
-    threads, loads = 68 * 64 * 32, 4096
+    threads, loads = 68 * 64 * 32, 512
     run = model_kernel(tmp_path / "k.cu", text, "sum", threads // 256, 256, [f"zeros:{threads}", loads], "rtx-3080")
     cycles = run.data()["time_us"] * 1e3 * find_gpu("rtx-3080").clock_ghz
     served = cycles / (64 * loads)  # cycles of a multiprocessor for each load of a warp
-    assert served == pytest.approx(passes, rel=0.1) if passes > 1 else 2 <= served < 3.5
+    assert served == pytest.approx(lines, rel=0.1) if lines > 1 else 2 <= served < 3.5
+
+
+@pytest.mark.parametrize(("reads", "least", "most"), [("i == 0", 0, 50), ("i >= 0", 1024, 3000)])
+def test_a_sum_of_constants_moves_into_the_branch_that_reads_it(tmp_path, without_nvcc, reads, least, most) -> None:
+    """ptxas unrolls loops with a constant number of iterations; only one thread then executes 1,023 sums."""
+    text = f"""__constant__ int table[1024];
+    extern "C" __global__ void sum(int *to) {{
+        int sum = 0, i = blockIdx.x * blockDim.x + threadIdx.x;
+        for (int k = 0; k < 4; ++k)
+            for (int j = 0; j < 1024; j += 4) sum += table[j + k];
+        if ({reads}) to[i] = sum;
+    }}"""
+    run = model_kernel(tmp_path / "k.cu", text, "sum", 68 * 6, 256, [f"zeros:{68 * 6 * 256}"], "rtx-3080")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert least <= estimate.instructions / (68 * 6 * 8) <= most
+
+
+@pytest.mark.parametrize(("words", "start", "groups"), [(512, "", 0), (2048, "", 32), (2048, "__syncthreads();", 4)])
+def test_constants_beyond_the_constant_cache_are_loaded_line_by_line(
+    tmp_path, without_nvcc, words, start, groups
+) -> None:
+    """Each warp loads lines of 16 words, one in 78 cycles; a block's eight warps share them if they run together."""
+    text = f"""__constant__ float table[{words}];
+    extern "C" __global__ void sum(float *to, int n) {{
+        float sum = 0;
+        {start}
+        for (int i = 0; i < n; ++i) sum += table[i & {words - 1}];
+        to[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+    }}"""
+    warps, loads = 32, 8192
+    threads = 68 * warps * 32
+    run = model_kernel(tmp_path / "k.cu", text, "sum", threads // 256, 256, [f"zeros:{threads}", loads], "rtx-3080")
+    cycles = run.data()["time_us"] * 1e3 * find_gpu("rtx-3080").clock_ghz
+    expected = 78 * loads / 16 * groups
+    assert cycles == pytest.approx(expected, rel=0.1) if groups > 4 else expected < cycles < 4 * loads * warps
+
+
+def test_most_threads_find_an_extreme_value_of_earlier_blocks(tmp_path, without_nvcc) -> None:
+    """Only the blocks that start at once find the initial value, and replace it; how often depends on the values."""
+    text = """extern "C" __global__ void largest(const float *from, unsigned *to) {
+        float value = from[blockIdx.x * blockDim.x + threadIdx.x];
+        unsigned seen = *to;
+        while (value > __uint_as_float(seen)) {
+            unsigned old = seen;
+            if ((seen = atomicCAS(to, old, __float_as_uint(value))) == old) break;
+        }
+    }"""
+
+    def model_atomics(blocks: int) -> float:
+        arguments = [f"random:{256 * blocks}", "zeros:1"]
+        run = model_kernel(tmp_path / "k.cu", text, "largest", blocks, 256, arguments, "rtx-3080")
+        estimate = run.launches[0].estimate
+        assert estimate is not None
+        return estimate.breakdown["atomics"]
+
+    concurrent = 68 * 6
+    assert model_atomics(16 * concurrent) < 2 * model_atomics(concurrent)
 
 
 def test_an_old_gpu_has_no_reduction_of_a_warp(tmp_path) -> None:
@@ -475,6 +533,24 @@ def test_what_atomic_operations_change_is_written_back(tmp_path, without_nvcc) -
     estimate = run.launches[0].estimate
     assert estimate is not None
     assert estimate.dram_bytes == pytest.approx(8 * n, rel=0.02)
+
+
+def test_dram_writes_a_sector_alone_as_slowly_as_it_reads_a_pair(tmp_path, without_nvcc) -> None:
+    """Each thread changes the first word of a pair of sectors, which DRAM reads at the rate of scattered sectors."""
+    n, gpu = 1 << 18, find_gpu("rtx-3080")
+    times = {}
+    for change in ("atomicAdd(to + place, 1.0f)", "to[place] += 1"):
+        text = f"""extern "C" __global__ void add(float *to) {{
+            int place = 16 * (blockIdx.x * blockDim.x + threadIdx.x);
+            {change};
+        }}"""
+        run = model_kernel(tmp_path / "k.cu", text, "add", n // 256, 256, [f"zeros:{16 * n}"], "rtx-3080")
+        estimate = run.launches[0].estimate
+        assert estimate is not None
+        assert estimate.dram_bytes == pytest.approx((64 + 32) * n, rel=0.05)
+        times[change] = estimate.breakdown["memory"]
+    for time_us in times.values():
+        assert time_us == pytest.approx(2 * 32 * n / gpu.random_gb_s / 1e3, rel=0.1)
 
 
 def test_a_load_of_matrices_is_one_instruction(tmp_path, without_nvcc) -> None:

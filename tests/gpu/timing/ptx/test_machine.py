@@ -64,6 +64,15 @@ def _to_bits(values: np.ndarray) -> np.ndarray:
         ("brev.b32 %r3, %r1; brev.b32 %r2, %r3;", lambda t: t),
         ("clz.b32 %r2, %r1;", lambda t: 32 - np.ceil(np.log2(t + 1))),
         ("bfe.u32 %r2, %r1, 1, 3;", lambda t: t >> 1 & 7),
+        ("bfe.s32 %r2, %r1, 2, 3;", lambda t: (t >> 2 & 7) - (t >> 1 & 8)),
+        (
+            "mul.wide.u32 %rd4, %r1, 0x40000000; bfe.u64 %rd5, %rd4, 31, 8; cvt.u32.u64 %r2, %rd5;",
+            lambda t: t >> 1,
+        ),
+        (
+            "cvt.u64.u32 %rd4, %r1; bfi.b64 %rd5, %rd4, 0, 33, 9; shr.u64 %rd6, %rd5, 32; cvt.u32.u64 %r2, %rd6;",
+            lambda t: 2 * t,
+        ),
         ("setp.lt.s32 %p1, %r1, 10; selp.b32 %r2, 5, 6, %p1;", lambda t: np.where(t < 10, 5, 6)),
         ("cvt.rn.f32.s32 %f1, %r1; mul.f32 %f2, %f1, 0f3F000000; cvt.rzi.s32.f32 %r2, %f2;", lambda t: t // 2),
         ("shfl.sync.bfly.b32 %r2|%p1, %r1, 1, 31, -1;", lambda t: t ^ 1),
@@ -220,6 +229,41 @@ def test_passes_over_shared_memory_are_those_of_the_busiest_bank(stride, passes)
     path, _ = run(body, np.zeros(1, np.int32), block=32)
     (request,) = (request for visit, _ in iterate_visits(path.steps) for request in visit.requests)
     assert request.passes.tolist() == [passes]
+
+
+@pytest.mark.parametrize(("stride", "lines"), [(1, 1), (4, 2), (8, 4), (64, 32), (0, 1)])
+def test_the_constant_cache_serves_a_line_of_64_bytes_at_a_time(stride, lines) -> None:
+    body = f"""
+        mov.u32 %r1, %tid.x;
+        mul.wide.u32 %rd2, %r1, {stride};
+        ld.param.u64 %rd1, [p0];
+        add.s64 %rd3, %rd1, %rd2;
+        ld.const.u8 %r4, [%rd3];
+        ret;
+    """
+    path, _ = run(body, np.zeros(2048, np.uint8))
+    (request,) = (request for visit, _ in iterate_visits(path.steps) for request in visit.requests)
+    assert request.passes.tolist() == [lines, lines]
+
+
+def test_addresses_of_shared_memory_have_32_bits() -> None:
+    """An index of 32 bits without sign, such as ~0u, is negative after the address wraps around."""
+    found = np.zeros(64, np.int32)
+    body = f"""{STORE}
+        .shared .align 4 .b8 words[256];
+        mov.u64 %rd4, words;
+        add.s64 %rd5, %rd4, %rd2;
+        st.shared.u32 [%rd5], %r1;
+        bar.sync 0;
+        not.b32 %r2, %r1;
+        mul.wide.u32 %rd6, %r2, 4;
+        add.s64 %rd7, %rd4, %rd6;
+        ld.shared.u32 %r3, [%rd7+256];
+        st.global.u32 [%rd3], %r3;
+        ret;
+    """
+    run(body, found)
+    assert found.tolist() == list(range(64))[::-1]
 
 
 def test_wavefronts_of_equal_accesses_are_counted_once(monkeypatch) -> None:
@@ -533,3 +577,41 @@ def test_iterations_of_a_loop_that_lanes_leave_one_after_the_other_are_skipped()
         rounds.reshape(-1, 32).max(axis=1).sum(), rel=0.02
     )
     assert len(path.steps) < 600
+
+
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_iterations_in_which_lanes_finish_a_part_of_a_loop_are_executed(rewritten) -> None:
+    """All lanes execute 400 iterations, and lane i loads in the first 1 + i of them; the assembler predicates that."""
+    counts = np.zeros(64, np.int32)
+    path, _ = run(
+        f"""
+        {STORE}
+        mov.u32 %r2, 0;
+        mov.u32 %r4, 0;
+        mov.u32 %r5, 7;
+    $next:
+        setp.eq.u32 %p1, %r5, 0;
+        @%p1 bra $skip;
+        add.s32 %r4, %r4, 1;
+        ld.global.u32 %r5, [%rd3];
+        setp.gt.u32 %p2, %r4, %r1;
+        selp.b32 %r5, 0, 7, %p2;
+    $skip:
+        add.s32 %r2, %r2, 1;
+        setp.lt.s32 %p3, %r2, 400;
+        @%p3 bra $next;
+        st.global.u32 [%rd3], %r4;
+        ret;
+        """,
+        counts,
+        rewritten=rewritten,
+    )
+    assert counts.tolist() == list(range(1, 65))
+    loads = [
+        times * request.lanes.sum(dtype=int)
+        for visit, times in iterate_visits(path.steps)
+        for request in visit.requests
+        if request.kind == "ld"
+    ]
+    assert sum(loads) == counts.sum()
+    assert any(isinstance(step, RepeatedIterations) for step in path.steps)
