@@ -14,7 +14,7 @@ from gpu.cli.check.findings import read_baseline, write_baseline
 from gpu.cli.check.runner import UnitResult, UnitRunner
 from gpu.cli.check.units import find_units
 from gpu.cli.exit_codes import FAILED, OK, REFUSED
-from gpu.cli.user_code.amounts import parse_seconds, parse_whole_number
+from gpu.cli.user_code.amounts import parse_count, parse_seconds
 from gpu.cli.user_code.options import add_preprocessor_options
 from gpu.files.file_access import check_target, replace_file
 from gpu.files.scratch import ScratchFolder
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline", metavar="FILE", help="known findings: they are not reported again")
     parser.add_argument("--write-baseline", metavar="FILE", help="write all findings as a baseline")
     parser.add_argument(
-        "--jobs", metavar="N", type=parse_whole_number, default=count_cores(), help="runs at once (default: cores)"
+        "--jobs", metavar="N", type=parse_count, default=count_cores(), help="runs at once (default: cores)"
     )
     parser.add_argument(
         "--max-seconds",
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     results: list[UnitResult] = []
     try:
         runner = UnitRunner(Path(scratch.path), options.max_seconds, options.include_dirs)
-        for result in runner.run(units, max(1, options.jobs)):
+        for result in runner.run(units, options.jobs):
             results.append(_mark_known(result, known))
             if text := formats.format_result(results[-1]):
                 print(text, flush=True)

@@ -17,6 +17,14 @@ def parse_whole_number(text: str) -> int:
     return int(text)
 
 
+def parse_count(text: str) -> int:
+    """Parse a whole number of at least 1."""
+    value = parse_whole_number(text)
+    if not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return value
+
+
 def parse_seconds(text: str) -> float:
     """Parse a time in seconds."""
     try:

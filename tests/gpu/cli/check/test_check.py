@@ -226,6 +226,14 @@ def test_a_named_file_that_cannot_be_checked_is_an_error_though_others_can(capsy
     assert check(capsys, "saxpy.cu", "nothing.cu")[1] == ["lockstep: There is no file or folder 'nothing.cu'."]
 
 
+@pytest.mark.parametrize("jobs", ["0", "-1", "two"])
+def test_a_wrong_number_of_jobs_is_refused(capsys, jobs):
+    with pytest.raises(SystemExit) as end:
+        check(capsys, ".", f"--jobs={jobs}")
+    assert end.value.code == 2
+    assert f"argument --jobs: '{jobs}' is not a whole number" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
