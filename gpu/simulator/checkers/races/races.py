@@ -136,13 +136,13 @@ class RaceChecker(Checker):
     def __init__(self, *, orders_volatile: bool = False) -> None:
         super().__init__()
         self._orders_volatile = orders_volatile
-        self._widest_scopes: dict[tuple[_Line, ...], int] = {}
+        self._widest_scopes: dict[tuple[tuple[_Line, ...], str], int] = {}
         self._read_only_findings: dict[tuple[_Line, ...], Finding] = {}
         self._is_child = False
 
     @property
     def findings(self) -> list[Finding]:
-        """One finding for each kind and pair of source lines, in order of detection."""
+        """One finding for each kind, pair of source lines, and array, in order of detection."""
         return [*self._findings.values(), *self._read_only_findings.values()]
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
@@ -665,16 +665,17 @@ class RaceChecker(Checker):
             one = chosen[scopes[chosen].argmax()]
             earlier = self._sites.sites[number]
             lines = tuple(sorted(site.position.line_key for site in (earlier, checked.access.site)))
-            known = self._findings.get(lines)
+            key = lines, checked.access.memory.name
+            known = self._findings.get(key)
             count = chosen.size + (known.count if known is not None else 0)
-            if known is not None and scopes[one] <= self._widest_scopes[lines]:
-                self._findings[lines] = replace(known, count=count)
+            if known is not None and scopes[one] <= self._widest_scopes[key]:
+                self._findings[key] = replace(known, count=count)
                 continue
             # The advice has to order the accesses of all pairs, so the finding describes one of the widest scope.
-            self._widest_scopes[lines] = int(scopes[one])
+            self._widest_scopes[key] = int(scopes[one])
             lane, thread, event = int(checked.lanes[indices[one]]), int(threads[one]), int(events[one])
             finding = self._build_finding(checked, lane, earlier, thread, event, _SCOPES[scopes[one]], other_batch)
-            self._findings[lines] = replace(finding, count=count)
+            self._findings[key] = replace(finding, count=count)
 
     def _build_finding(
         self,

@@ -479,6 +479,12 @@ def test_an_array_that_is_passed_twice_is_one() -> None:
     assert finding_lines(races(source, data, data, np.int32(0))) == [(3, 3)]
 
 
+def test_races_on_two_arrays_in_one_line_are_two_findings() -> None:
+    found = find_races("data[0] = t; out[0] = t; data[0] = t + 1;", block=64)
+    arrays = [name for finding in found for name in ("data", "out") if f"element 0 of {name} " in finding.message]
+    assert sorted(arrays) == ["data", "out"]
+
+
 def test_launches_are_in_order() -> None:
     checker = RaceChecker()
     data, out = make_ints(64), make_ints(64)
