@@ -316,6 +316,8 @@ class LockstepCompiler:
                 if tests and condition is not None:
                     live = test(frame, live)
                     if live is None:
+                        if frame.batch.monitor is not None and watch.may_wait:
+                            frame.batch.monitor.leave_loop()
                         break
                 tests = True
                 live = _next_iteration(frame, body(frame, live), live)
