@@ -22,7 +22,7 @@ from gpu.simulator.executor.phases import PhaseOperation, get_phases
 from gpu.simulator.executor.state.atomics import AtomicOperation
 from gpu.simulator.executor.state.batches import adds_zero
 from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
-from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
+from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, FlatMemory, LocalMemory, SharedMemory
 from gpu.simulator.executor.state.observer import OperatorSite
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.values import PlainValues
@@ -528,7 +528,8 @@ class ExpressionCompiler(Visitor):
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             address, at = pointer(frame, mask), index(frame, mask)
             operation = AtomicOperation(op, [evaluate(frame, mask) for evaluate in evaluators], used)
-            _yield_before(frame, address, at, dtype, mask, site, writes=writes, is_tested=is_tested)
+            compared = operation.operands[0] if op == "cas" else None
+            _yield_before(frame, address, at, dtype, mask, site, writes=writes, is_tested=is_tested, compared=compared)
             return atomic(address, frame.batch, at, dtype, operation, mask, site)
 
         return run
@@ -680,18 +681,41 @@ def _yield_before(
     *,
     writes: bool,
     is_tested: bool,
+    compared: Any = None,
 ) -> None:
-    """Let other parts run before a strong access, in schedules that stop a part there; arguments as of a load."""
+    """Let other parts run before a strong access, in schedules that stop a part there; arguments as of a load.
+
+    `compared` are the values that a compare-and-swap replaces.
+    """
     scheduler = frame.batch.scheduler
     if scheduler is not None and scheduler.notes_accesses:
         lane = int(mask.lanes[0])
         first = address.select_lane(lane)
         offset = first.offset + int(index[lane] if isinstance(index, np.ndarray) else index or 0) * dtype.itemsize
-        is_shared = first.memory is not None and first.memory.space == "shared"
-        block = lane // frame.batch.geometry.lanes_per_block if is_shared else None
+        memory, block = first.memory, None
+        if isinstance(memory, SharedMemory):
+            block = lane // frame.batch.geometry.lanes_per_block
         scheduler.yield_before_strong_access(
-            site, (id(first.memory), block, offset), writes=writes, is_tested=is_tested
+            site,
+            (id(memory), block, offset),
+            writes=writes,
+            is_tested=is_tested,
+            read_bytes=partial(_read_bytes, memory, block, offset, dtype.itemsize),
+            expected=None if compared is None else dtype.type(_select_value(compared, lane)).tobytes(),
         )
+
+
+def _read_bytes(memory: DeviceMemory | None, block: int | None, offset: int, size: int) -> bytes:
+    """Return bytes of a memory, of shared memory those of a block."""
+    if not isinstance(memory, FlatMemory):
+        return b""
+    if isinstance(memory, SharedMemory) and block is not None:
+        offset += block * memory.extents[1]
+    return memory.data[offset : offset + size].tobytes()
+
+
+def _select_value(values: Any, lane: int) -> Any:
+    return values[lane] if isinstance(values, np.ndarray) else values
 
 
 def _select_constant(condition: Any, yes: Any, no: Any) -> Any:

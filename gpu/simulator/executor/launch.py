@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any, TypedDict, Unpack
 
@@ -24,6 +24,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.scheduling.choosers import AccessHistory, Chooser, RoundRobinChooser
+from gpu.simulator.executor.scheduling.directed import DirectedChooser
 from gpu.simulator.executor.scheduling.execution_order import ExecutionOrder, create_order
 from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
 from gpu.simulator.executor.scheduling.warp_scheduler import WarpScheduler
@@ -570,11 +571,15 @@ class SimulatedKernel:
             is_probe = probes < _PROBES and launch.geometry(remaining[0]).lanes <= _PROBE_LANES
             if observer.has_findings or limit.is_exceeded or (probes and not (history.has_decisions or is_probe)):
                 return
-            known = history.copy()
-            order = ExecutionOrder(PreemptingChooser(seed, history, has_late_writes=is_late))
+            create_chooser: Callable[..., PreemptingChooser]
+            if is_late:
+                create_chooser = partial(PreemptingChooser, seed, has_late_writes=True)
+            else:
+                create_chooser = partial(DirectedChooser, seed) if seed % 3 else partial(PreemptingChooser, seed // 3)
+            known, order = history.copy(), ExecutionOrder(create_chooser(history=history))
             starvation = self._run_trial(launch, observer, BUFFERED if is_late else PREEMPTED, order, remaining[0])
             if starvation is not None and starvation.is_deadlock and not is_late:
-                lanes = ExecutionOrder(PreemptingChooser(seed, known, lanes_per_part=1), lanes_per_part=1)
+                lanes = ExecutionOrder(create_chooser(history=known, lanes_per_part=1), lanes_per_part=1)
                 self._check_deadlock(launch, remaining[0], lanes)
             elif starvation is not None and len(remaining) > 1:
                 del remaining[0]

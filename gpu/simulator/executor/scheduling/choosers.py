@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from gpu.simulator.executor.scheduling.long_waits import LongWaits
@@ -18,6 +18,7 @@ class StrongAccess(NamedTuple):
     """A strong access that a part is about to perform.
 
     `location` identifies the bytes of its first lane, and `is_tested` says that the value read decides a branch.
+    `read_bytes` returns these bytes; `expected` are those that a compare-and-swap replaces, None for other accesses.
     """
 
     part: int
@@ -25,6 +26,8 @@ class StrongAccess(NamedTuple):
     location: Hashable
     writes: bool
     is_tested: bool
+    read_bytes: Callable[[], bytes]
+    expected: bytes | None
 
 
 class _Location:
@@ -45,21 +48,31 @@ class AccessHistory:
         The accesses in the source to locations that several parts of a run have written.
     has_decisions : bool
         Whether one of several accesses in the source to such a location tests its value.
+    swaps : set of AccessSite
+        The compare-and-swaps in the source before which a part reads other locations too.
     """
 
     def __init__(self) -> None:
         self.sites: set[AccessSite] = set()
         self.has_decisions = False
+        self.swaps: set[AccessSite] = set()
+        # The most executions of each write in a run so far, and those in the current one.
+        self._most_writes: Counter[AccessSite] = Counter()
+        self._writes: Counter[AccessSite] = Counter()
         self._locations: defaultdict[Hashable, _Location] = defaultdict(_Location)
 
     def copy(self) -> AccessHistory:
         """Return what the runs show so far, to be extended by another run than this history."""
         history = AccessHistory()
         history.sites, history.has_decisions = set(self.sites), self.has_decisions
+        history.swaps = set(self.swaps)
+        history._most_writes = self._most_writes | self._writes
         return history
 
     def begin_run(self) -> None:
         """Forget which parts wrote which locations."""
+        self._most_writes |= self._writes
+        self._writes.clear()
         self._locations.clear()
 
     def note(self, access: StrongAccess) -> None:
@@ -69,9 +82,31 @@ class AccessHistory:
         location.is_tested |= access.is_tested
         if access.writes:
             location.writers.add(access.part)
+            self._writes[access.site] += 1
         if len(location.writers) > 1:
             self.sites |= location.sites
             self.has_decisions |= location.is_tested and len(location.sites) > 1
+
+    def choose_write(self, number: int, generator: random.Random) -> tuple[AccessSite, int] | None:
+        """Return a write in the source to a location with several writers, and which of its executions in a run.
+
+        Parameters
+        ----------
+        number : int
+            Selects one of `swaps` two of three times.
+        generator : random.Random
+            Selects the write, and its execution, from 0.
+
+        Returns
+        -------
+        (AccessSite, int) or None
+            None if no such write is known.
+        """
+        known = self.swaps if self.swaps and number % 3 else self._most_writes.keys() & self.sites
+        if not known:
+            return None
+        site = sorted(known, key=lambda site: str(site.position))[generator.randrange(len(known))]
+        return site, generator.randrange(self._most_writes[site])
 
 
 class Chooser:
@@ -83,10 +118,13 @@ class Chooser:
         Prolongs the waits of parts in loops; None if a wait ends as soon as the memory changes that it waits for.
     history : AccessHistory or None
         Notes the strong accesses; None if nothing depends on them.
+    stopped : int or None
+        A part that continues only after the others; None if there is none.
     """
 
     long_waits: LongWaits | None = None
     history: AccessHistory | None = None
+    stopped: int | None = None
 
     def keeps_running(self) -> bool:
         """Return whether the running part continues without a call of `choose`."""
@@ -99,6 +137,10 @@ class Chooser:
     def choose_part(self, parts: Sequence[int]) -> int:
         """Return the index of the next part; `parts` are the numbers of those that are ready, in the same order."""
         return self.choose(len(parts))
+
+    def recalls_waiters(self, parts: Sequence[int]) -> bool:
+        """Return whether parts that wait in loops are to run again, as only `parts` are ready, among them `stopped`."""
+        return False
 
     def preempts(self, access: StrongAccess) -> bool:
         """Note a strong access; return whether other parts run before the running one performs it."""

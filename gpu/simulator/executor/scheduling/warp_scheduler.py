@@ -217,11 +217,18 @@ class WarpScheduler:
             self.pause()
 
     def yield_before_strong_access(
-        self, site: AccessSite, location: Hashable, *, writes: bool, is_tested: bool
+        self,
+        site: AccessSite,
+        location: Hashable,
+        *,
+        writes: bool,
+        is_tested: bool,
+        read_bytes: Callable[[], bytes],
+        expected: bytes | None,
     ) -> None:
         part = self._current
         assert part is not None
-        if self._chooser.preempts(StrongAccess(part.number, site, location, writes, is_tested)):
+        if self._chooser.preempts(StrongAccess(part.number, site, location, writes, is_tested, read_bytes, expected)):
             self._resume_next()
 
     def wait_at_barrier(
@@ -345,7 +352,12 @@ class WarpScheduler:
         self._choices += 1
         self._choices_without_waiters += 1
         if self._loop_waiters and (
-            not self._ready or self._choices_without_waiters >= _CHOICES_PER_WAITER * len(self._loop_waiters)
+            not self._ready
+            or self._choices_without_waiters >= _CHOICES_PER_WAITER * len(self._loop_waiters)
+            or (
+                self._chooser.stopped is not None
+                and self._chooser.recalls_waiters([part.number for part in self._ready])
+            )
         ):
             self._ready += self._loop_waiters
             self._loop_waiters.clear()

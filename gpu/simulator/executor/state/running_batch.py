@@ -93,7 +93,14 @@ class Scheduler(Protocol):
         """Switch to other lanes between the reads and the writes of a statement."""
 
     def yield_before_strong_access(
-        self, site: AccessSite, location: Hashable, *, writes: bool, is_tested: bool
+        self,
+        site: AccessSite,
+        location: Hashable,
+        *,
+        writes: bool,
+        is_tested: bool,
+        read_bytes: Callable[[], bytes],
+        expected: bytes | None,
     ) -> None:
         """Switch to other parts before a strong access, if the schedule stops the running part there.
 
@@ -107,6 +114,10 @@ class Scheduler(Protocol):
             Whether the access may write.
         is_tested : bool
             Whether the value that it reads decides a branch.
+        read_bytes : callable
+            Returns the bytes that the first lane accesses.
+        expected : bytes or None
+            Those that a compare-and-swap of the first lane replaces; None for other accesses.
         """
 
     def wait_at_barrier(
