@@ -27,6 +27,7 @@ from gpu.simulator.executor.scheduling.choosers import AccessHistory, Chooser, R
 from gpu.simulator.executor.scheduling.directed import DirectedChooser
 from gpu.simulator.executor.scheduling.execution_order import ExecutionOrder, create_order
 from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
+from gpu.simulator.executor.scheduling.reordered_writes import ReorderingBuffer
 from gpu.simulator.executor.scheduling.warp_scheduler import WarpScheduler
 from gpu.simulator.executor.state.batch import Geometry
 from gpu.simulator.executor.state.batches import (
@@ -50,7 +51,7 @@ from gpu.simulator.executor.state.batches import (
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.event_buffer import EventBuffer
 from gpu.simulator.executor.state.faults import LaunchFaults
-from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
 from gpu.simulator.executor.state.observer import Observer, Observers
 from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
 from gpu.simulator.executor.state.progress import ProgressMonitor, StarvationError
@@ -94,6 +95,9 @@ PREEMPTED = "preempt"
 _PREEMPTED_BLOCKS, _MAX_PREEMPTED, _PREEMPTED_SECONDS = 4, 32, 1.2
 """The fewest blocks of these trials, if the grid has as many; their number, and their seconds of processor time; and
 again for those in which strong writes also become visible late."""
+
+_REORDERED_TRIALS = 4
+"""The trials in which the writes at one place in the source become visible late."""
 
 _PROBES, _PROBE_LANES = 4, 1 << 7
 """The trials that run even if none shows that several warps write a location, and their most lanes; larger kernels have
@@ -530,6 +534,7 @@ class SimulatedKernel:
         lanes = launch.geometry(1).lanes
         counts = sorted({min(prod(launch.grid), max(2, most // lanes)) for most in _TRIAL_LANES})
         history, trials = AccessHistory(), 0
+        overtaken: set[AccessSite] = set()
         for schedule in self._choose_trial_orders(launch):
             if schedule == PREEMPTED:
                 block_counts = [min(_PREEMPTED_BLOCKS, *counts), *counts]
@@ -543,11 +548,24 @@ class SimulatedKernel:
                 if self.decides_writes:
                     history.begin_run()
                     order.chooser.history, trials = history, trials + 1
-                starvation = self._run_trial(launch, observer, schedule, order, count)
+                starvation = self._run_trial(launch, observer, schedule, order, count, overtaken=overtaken)
                 if starvation is None:
                     break
                 if schedule == ROTATION and starvation.is_deadlock:
                     self._check_deadlock(launch, count, ExecutionOrder(RoundRobinChooser(), lanes_per_part=1))
+        self._run_reordered_trials(launch, observer, counts[0], overtaken)
+
+    def _run_reordered_trials(
+        self, launch: _GridLaunch, observer: Observer, blocks: int, overtaken: set[AccessSite]
+    ) -> None:
+        """Run the first blocks with late writes at each place of `overtaken`, until there is a finding."""
+        limit = TimeLimit(_PREEMPTED_SECONDS)
+        for late in sorted(overtaken, key=lambda site: str(site.position)):
+            for seed in range(_REORDERED_TRIALS):
+                if observer.has_findings or limit.is_exceeded:
+                    return
+                chooser = PreemptingChooser(seed, has_late_writes=True) if seed else RoundRobinChooser()
+                self._run_trial(launch, observer, BUFFERED, ExecutionOrder(chooser), blocks, late=late)
 
     def _run_preempted_trials(
         self,
@@ -586,18 +604,32 @@ class SimulatedKernel:
             probes += 1
 
     def _run_trial(
-        self, launch: _GridLaunch, observer: Observer, name: str, order: ExecutionOrder, blocks: int
+        self,
+        launch: _GridLaunch,
+        observer: Observer,
+        name: str,
+        order: ExecutionOrder,
+        blocks: int,
+        *,
+        late: AccessSite | None = None,
+        overtaken: set[AccessSite] | None = None,
     ) -> StarvationError | None:
         """Run the first blocks in an order, and undo what they do; return where they starve, if they do.
 
-        Its `is_deadlock` also tells that no other block can end their wait.
+        Its `is_deadlock` also tells that no other block can end their wait. In a trial with store buffers, the writes
+        at `late` become visible later than all others; without it, the writes that others may overtake are added to
+        `overtaken`.
         """
         tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
         batch = RunningBatch(launch.geometry(blocks), launch.grid, 0, launch.shared_bytes, observer)
         tree.attach_batch(batch, 0)
         batch.trial_order = name
         if name == BUFFERED:
-            batch.registers = StoreBuffer(batch, observer)
+            buffer = batch.registers = (
+                StoreBuffer(batch, observer) if late is None else ReorderingBuffer(batch, observer, late)
+            )
+            if overtaken is not None:
+                buffer.overtaken = overtaken
         observer.launch_begins(self.name, launch.grid, launch.block)
         observer.batch_begins(batch)
         starved = None

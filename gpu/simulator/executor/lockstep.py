@@ -344,7 +344,7 @@ class LockstepCompiler:
 
         def step(frame: CallFrame, mask: LaneMask) -> None:
             if frame.kernel is None and frame.batch.registers is not None:
-                frame.batch.registers.flush_lanes(mask)
+                frame.batch.registers.end_lanes(mask)
             frame.batch.begin(issued, mask)
             if run is not None:
                 result = run(frame, mask)

@@ -30,6 +30,8 @@ class ValueUse(IntEnum):
     """Whether a loop ends."""
     FLAG = 3
     """Of a write: the value of a flag, of which all reads are tested, some of them by loops."""
+    VALIDATED = 4
+    """Only something that counts while a flag is unchanged (`validated_reads.py`)."""
 
 
 class ValueUses:
@@ -45,9 +47,9 @@ class ValueUses:
         self._kernels.append(functions[0])  # keeps the nodes alive, whose identities are the keys
         uses = _KernelUses(functions).find_uses()
         for place in find_validated_reads(functions):
-            uses[place] = max(uses.get(place, ValueUse.WAIT), ValueUse.WAIT)
+            uses[place] = ValueUse.VALIDATED
         self._uses |= uses
-        self._guesses |= find_guesses(functions, {place for place, use in uses.items() if use == ValueUse.WAIT})
+        self._guesses |= find_guesses(functions, {place for place, use in uses.items() if use >= ValueUse.WAIT})
 
     def find_use(self, place: ir.Element) -> ValueUse:
         """Return the use of the value that is read at a place."""

@@ -78,7 +78,7 @@ class SiteTable:
             )
             self.has_bulk_writes |= site.bulk and site.action == "write"
             self.has_narrow_scopes |= is_narrow(site)
-            self.has_waits |= site.is_strong and site.action == "read" and site.use == ValueUse.WAIT
+            self.has_waits |= site.is_strong and site.action == "read" and site.use >= ValueUse.WAIT
         return number
 
     def are_strong(self, numbers: Array) -> Array:

@@ -20,6 +20,7 @@ from gpu.simulator.checkers.races.advice import RaceCause, RaceScope, format_rac
 from gpu.simulator.checkers.races.conflicts import SiteTable, Strength, find_strength, is_narrow
 from gpu.simulator.checkers.races.happens_before import HappensBefore
 from gpu.simulator.checkers.races.launch_tree import ArrayKey, LaunchTree
+from gpu.simulator.checkers.races.old_values import OldValues
 from gpu.simulator.checkers.races.release_sequences import SCOPE_LEVELS
 from gpu.simulator.checkers.races.shadow import (
     EVENT,
@@ -36,7 +37,7 @@ from gpu.simulator.executor.launch import BUFFERED, PREEMPTED, TRIAL_SCHEDULES
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
-from gpu.simulator.executor.state.observer import Access, PhaseChange, WarpSync
+from gpu.simulator.executor.state.observer import Access, PhaseChange, StaleRead, WarpSync
 from gpu.simulator.ir import Scope
 from gpu.simulator.ir.value_uses import ValueUse
 
@@ -208,8 +209,34 @@ class RaceChecker(Checker):
         self._batch = batch
         self._threads = self._order.first_thread + batch.geometry.lane_numbers
         self._own_records = high_records(self._threads), low_records(self._threads)
+        self._old_values = OldValues()
         # For each lane, the record of the last write of the flag that it read last.
         self._flags = np.zeros(batch.geometry.lanes, np.int64)
+
+    def stale_read(self, batch: BlockBatch, read: StaleRead) -> None:
+        self._old_values.add(read)
+
+    def _report_old_value(self, batch: BlockBatch, read: StaleRead) -> None:
+        """Report that a thread acts on an old value, although it has read a later write of the writer."""
+        write, later = read.write.site.position, read.later.site.position
+        lines = tuple(sorted(position.line_key for position in (write, read.access.site.position)))
+        key = lines, read.access.memory.name
+        if self._count_again(key, 1):
+            return
+        names = batch.describe(read.writer), batch.describe(read.lane)
+        per_block = batch.geometry.lanes_per_block
+        fence = "__threadfence_block" if read.writer // per_block == read.lane // per_block else "__threadfence"
+        self._widest_scopes[key] = len(_SCOPES)
+        self._findings[key] = Finding(
+            "race",
+            f"Race reported between Write access at {write.short_text} by {names[0]} and Read access at "
+            f"{read.access.site.position.short_text} by {names[1]} on {_describe_place(read.access, read.lane)}: the "
+            f"reader has read {_describe_place(read.later, read.writer)}, which the writer writes later, at "
+            f"{later.short_text}, and may still read the old value here, as no fence separates the two writes. Add a "
+            f"{fence}() between them.",
+            (write, read.access.site.position),
+            names,
+        )
 
     def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         memory = access.memory
@@ -289,6 +316,8 @@ class RaceChecker(Checker):
         now = _CheckedAccess(batch, access, self._register_event(access), shadow, self._own_records)
         if self._copy_shadows:
             self._compare_copies(batch, access, now.event)
+        for read in self._old_values.follow(access) if self._old_values else ():
+            self._report_old_value(batch, read)
         site, is_strong = access.site, access.site.is_strong
         self._compare_with_earlier(now)
         self._check_read_only(now)
@@ -344,10 +373,7 @@ class RaceChecker(Checker):
         return checked.batch.describe(thread - self._order.first_thread)
 
     def _describe_element(self, checked: _CheckedAccess, lane: int) -> str:
-        access = checked.access
-        assert isinstance(access.memory, FlatMemory)
-        element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
-        return f"{access.memory.describe_location(int(element), access.size)} ({access.memory.space} memory)"
+        return _describe_place(checked.access, lane)
 
     def _synchronize(self, checked: _CheckedAccess) -> None:
         """Record what an access observes, releases or ends."""
@@ -869,6 +895,13 @@ _CONFLICTS = {
 }
 _NOUNS = {"read": "Read", "write": "Write", "atomic": "Atomic"}
 _VERBS = {"read": "read", "write": "wrote", "atomic": "atomic operand"}
+
+
+def _describe_place(access: Access, lane: int) -> str:
+    """Return the element that a lane accesses, and its space."""
+    assert isinstance(access.memory, FlatMemory)
+    element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
+    return f"{access.memory.describe_location(int(element), access.size)} ({access.memory.space} memory)"
 
 
 def _array_key(memory: FlatMemory) -> ArrayKey:

@@ -326,7 +326,7 @@ class WarpScheduler:
             part.block.finished_lanes += through.lanes.tolist()
             self._finished_lanes |= through.bits
         if self._batch.registers is not None:
-            self._batch.registers.flush_lanes(part.mask)
+            self._batch.registers.end_lanes(part.mask)
         part.block.parts.remove(part)
         self._ready.remove(part)
         self._running_lanes &= ~part.mask.bits

@@ -94,6 +94,31 @@ class Access:
 
 
 @dataclass(frozen=True)
+class StaleRead:
+    """A lane reads an old value, although it has read a later write of the lane that has written a new one.
+
+    Parameters
+    ----------
+    access : Access
+        The read, without values.
+    lane : int
+        The lane that reads.
+    write : Access
+        The write of the new value, which is not visible yet.
+    writer : int
+        The lane that writes.
+    later : Access
+        The later write.
+    """
+
+    access: Access
+    lane: int
+    write: Access
+    writer: int
+    later: Access
+
+
+@dataclass(frozen=True)
 class WarpSync:
     """A `__syncwarp` or an exchange of values within a warp, executed by the lanes of a mask.
 
@@ -307,6 +332,9 @@ class Observer:
             The lanes of it that write back now.
         """
 
+    def stale_read(self, batch: BlockBatch, read: StaleRead) -> None:
+        """Handle a read of an old value, before its access."""
+
     def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         """Handle the start of an asynchronous copy, or its completion if not `begins`.
 
@@ -462,6 +490,10 @@ class Observers(Observer):
     def write_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
         for observer in self._observers:
             observer.write_back(batch, step, access, mask)
+
+    def stale_read(self, batch: BlockBatch, read: StaleRead) -> None:
+        for observer in self._observers:
+            observer.stale_read(batch, read)
 
     def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         for observer in self._observers:

@@ -192,7 +192,7 @@ class PointerValue:
                 written = Access(site, observed_memory(memory), element, dtype.itemsize, mask, values[-1], used)
                 if op == "exch" and not used and batch.registers.buffer_exchange(written, dtype):
                     return None
-                batch.registers.prepare_atomic(memory, element, dtype, mask)
+                batch.registers.prepare_atomic(memory, element, dtype, mask, site)
             is_swap = op == "cas"
             if is_swap and batch.observer is not None:
                 operation = operation._replace(used=True)

@@ -177,7 +177,9 @@ class Registers:
         """Return False: an atomic exchange is performed at once."""
         return False
 
-    def prepare_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
+    def prepare_atomic(
+        self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
+    ) -> None:
         """Write the accessed elements back before an atomic operation, and drop values that others may have changed.
 
         Parameters
@@ -190,6 +192,8 @@ class Registers:
             The type of the elements.
         mask : LaneMask
             The lanes that execute the operation.
+        site : AccessSite
+            The operation in the source.
         """
         if _is_cacheable(memory):
             addresses = self._addresses(memory, element, dtype, mask)
@@ -207,6 +211,10 @@ class Registers:
         self._write_back(set(lanes))
         for lane in lanes:
             self._cached[lane].clear()
+
+    def end_lanes(self, mask: LaneMask) -> None:
+        """Write all pending writes of lanes back, which have ended."""
+        self.flush_lanes(mask)
 
     def _is_cached(self, site: AccessSite) -> bool:
         """Return whether an access in the source is cached; this depends only on the seed and the site."""
@@ -290,6 +298,8 @@ class StoreBuffer:
         self._batch = batch
         self._observer = observer
         self._writes: list[_BufferedWrite] = []
+        self.overtaken: set[AccessSite] = set()
+        """The writes in the source that were pending when their thread wrote again by a strong access."""
         # For each site with a strong read, the lanes that have executed it since they last had no pending write.
         self._readers: dict[int, Array] = {}
         self.step = IssuedStep(SourcePosition("", 0), "evaluate", 0)
@@ -313,6 +323,7 @@ class StoreBuffer:
         access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
         if site.is_strong and _is_cacheable(memory):
             memory.load(self._batch, element, dtype, mask, site)  # raises an error now if an index is out of bounds
+            self._note_overtaken(mask)
             self._writes.append(_BufferedWrite(access, dtype, mask.bits.copy()))
             return None
         self._make_visible(self._find_overlap(memory, element, dtype, mask))
@@ -327,11 +338,15 @@ class StoreBuffer:
         if not _is_cacheable(access.memory):
             return False
         access.memory.load(self._batch, access.element, dtype, access.mask, access.site)  # raises an error, as `store`
+        self._note_overtaken(access.mask)
         self._writes.append(_BufferedWrite(access, dtype, access.mask.bits.copy()))
         return True
 
-    def prepare_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
+    def prepare_atomic(
+        self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
+    ) -> None:
         """Make the pending writes of lanes visible before an atomic operation."""
+        self._note_overtaken(mask)
         self._make_visible(mask.bits)
 
     def order_accesses(self, order: str, mask: LaneMask) -> None:
@@ -342,6 +357,14 @@ class StoreBuffer:
     def flush_lanes(self, mask: LaneMask) -> None:
         """Make the pending writes of lanes visible."""
         self._make_visible(mask.bits)
+
+    def end_lanes(self, mask: LaneMask) -> None:
+        """Make the pending writes of lanes visible, which have ended."""
+        self.flush_lanes(mask)
+
+    def _note_overtaken(self, mask: LaneMask) -> None:
+        """Note that lanes perform another strong access, which nothing orders after their pending writes."""
+        self.overtaken |= {write.access.site for write in self._writes if (write.lanes & mask.bits).any()}
 
     def _find_overlap(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> Array:
         """Return the lanes that access bytes of their own pending writes, or memory of another kind."""
