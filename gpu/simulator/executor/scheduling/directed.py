@@ -9,13 +9,17 @@ from gpu.base.warp import WARP
 from gpu.simulator.executor.scheduling.choosers import AccessHistory, StrongAccess
 from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
 
-# The probabilities that the other parts are stopped before a write to a location with several writers: a seed selects
-# one. With 0 they run by their priorities, until they wait or end; this rarely brings a value back.
-_OTHER_STOPS = (0.0, 0.5, 0.8)
+# The probabilities that the other parts are stopped before a write to a location with several writers, before a read of
+# one, and before another strong access: a seed selects them. Without stops they run by their priorities, until they
+# wait or end; this rarely brings a value back.
+_OTHER_STOPS = ((0.0, 0.0, 0.0), (0.5, 0.0, 0.0), (0.8, 0.0, 0.0), (0.5, 0.15, 0.15))
 
 # The probabilities that a compare-and-swap is stopped, and that it continues when its location has the expected value
 # again, and nothing shows that it should not.
 _STOP_PROBABILITY, _RETURN_PROBABILITY = 0.4, 0.2
+
+# The probabilities that the stopped part continues when another one is about to write the same location, by the seed.
+_MEETING_PROBABILITIES = (0.0, 0.0, 0.4)
 
 # The strong accesses of the other parts after which a compare-and-swap continues in any case.
 _MAX_ACCESSES = 60
@@ -31,7 +35,8 @@ class DirectedChooser(PreemptingChooser):
     """Stops one part before a chosen write to a location with several writers, and runs the others meanwhile.
 
     The seed chooses one of these writes in the source and one of its executions, so that each trial stops another one,
-    as in active testing. The part continues when all others wait or have ended.
+    as in active testing. The part continues when all others wait or have ended, or at random when another part is about
+    to write the same location.
 
     A compare-and-swap is stopped if it would succeed, several times in a run. It continues when its location has
     changed and has the expected value again, while another value that the part has read since is out of date, as in the
@@ -51,11 +56,14 @@ class DirectedChooser(PreemptingChooser):
         super().__init__(seed, history, lanes_per_part=lanes_per_part)
         self._target = history.choose_write(seed, self._generator)
         is_swap = self._target is not None and self._target[0] in history.swaps
-        stops = self._generator.choice(_OTHER_STOPS[1:] if is_swap else _OTHER_STOPS)
-        self._probabilities, self._bound = [stops, 0.0, 0.0], None if stops else 0
+        self._probabilities = list(self._generator.choice(_OTHER_STOPS[1:] if is_swap else _OTHER_STOPS))
+        self._bound = None if any(self._probabilities) else 0
+        self._meeting_probability = self._generator.choice(_MEETING_PROBABILITIES)
         self._executions = 0
         self._can_continue: Callable[[], bool] = lambda: False
         self._alone: int | None = None
+        # The location before whose access the part is stopped.
+        self._location: Hashable = None
         # How often parts that wait were recalled since one of them wrote.
         self._recalls = 0
         # The strong reads of each part since its last compare-and-swap.
@@ -85,14 +93,21 @@ class DirectedChooser(PreemptingChooser):
         if access.writes:
             self._recalls = 0
         reads = self._take_reads(access)
-        if self.stopped is not None and self._can_continue():
+        if self.stopped is not None and (self._meets(access) or self._can_continue()):
             self.history.note(access)
             return True
         if self.stopped is None and self._is_chosen(access, reads):
             self.history.note(access)
-            self.stopped, self._recalls = access.part, 0
+            self.stopped, self._location, self._recalls = access.part, access.location, 0
             return True
         return super().preempts(access)
+
+    def _meets(self, access: StrongAccess) -> bool:
+        """Return whether the stopped part continues as another one is about to write the same location."""
+        if not access.writes or access.location != self._location or self._generator.random() >= self._meeting_probability:
+            return False
+        self._can_continue = lambda: True
+        return True
 
     def _take_reads(self, access: StrongAccess) -> Sequence[_Read]:
         """Note a read; return what a part has read elsewhere before a compare-and-swap, since the one before."""
