@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpu.base.errors import SourcePosition
 from gpu.simulator.ir.nodes import (
@@ -39,7 +40,14 @@ class _StrongAccess:
     spot: _Spot
 
 
-def find_validated_reads(functions: Iterable[Function]) -> set[int]:
+class ValidatedReads(NamedTuple):
+    """The identities of the places of volatile reads that a later access validates, or is meant to validate."""
+
+    valid: set[int]
+    invalid: set[int]
+
+
+def find_validated_reads(functions: Iterable[Function]) -> ValidatedReads:
     """Return the identities of the places of volatile reads that a later access validates.
 
     Such a read is between a strong read of a flag and a later access of the same flag, which tests whether the flag
@@ -48,11 +56,16 @@ def find_validated_reads(functions: Iterable[Function]) -> set[int]:
     a seqlock reads its data, a stack the next element, and a deque a task that another thread may take.
 
     A comparison validates no read of data that the same function writes without a write of the flag before and after.
+    Such a read is invalid if the function advances the flag on one side of each write of the data only.
     """
-    return {place for function in functions for place in _find_function_reads(function)}
+    found = ValidatedReads(set(), set())
+    for function in functions:
+        for place, is_valid in _find_function_reads(function):
+            (found.valid if is_valid else found.invalid).add(place)
+    return ValidatedReads(found.valid, found.invalid - found.valid)
 
 
-def _find_function_reads(function: Function) -> Iterator[int]:
+def _find_function_reads(function: Function) -> Iterator[tuple[int, bool]]:
     nodes = list(walk(function.body))
     data = [node.place for node in nodes if isinstance(node, Load) and node.place.volatile and node.place.order is None]
     if not data:
@@ -66,22 +79,25 @@ def _find_function_reads(function: Function) -> Iterator[int]:
             case Assign(_, Local(slot=slot), value):
                 values.setdefault(slot, []).append(value)
     writes = [_access_of(place) for node in nodes if (place := _find_written_place(node)) is not None]
+    swapped = {_access_of(node.place).location for node in nodes if isinstance(node, Atomic) and node.op == "cas"}
     for begin, end, flag, is_swap in _find_windows(nodes, values):
         flag_spots = [write.spot for write in writes if write.location == flag]
         for place in data:
             read = _access_of(place)
             if not begin < read.spot < end:
                 continue
-            if is_swap or (
-                _is_between(fences, begin, read.spot)
-                and _is_between(fences, read.spot, end)
-                and all(
-                    min(flag_spots, default=write.spot) < write.spot < max(flag_spots, default=write.spot)
-                    for write in writes
-                    if write.location == read.location
-                )
-            ):
-                yield id(place)
+            spots = [write.spot for write in writes if write.location == read.location]
+            has_fences = _is_between(fences, begin, read.spot) and _is_between(fences, read.spot, end)
+            if is_swap or (has_fences and all(_encloses(flag_spots, spot) for spot in spots)):
+                yield id(place), True
+            elif spots and flag_spots and not swapped & {flag, read.location}:
+                is_one_sided = max(flag_spots) < min(spots) or max(spots) < min(flag_spots)
+                if has_fences and is_one_sided:
+                    yield id(place), False
+
+
+def _encloses(flag_spots: list[_Spot], spot: _Spot) -> bool:
+    return min(flag_spots, default=spot) < spot < max(flag_spots, default=spot)
 
 
 def _find_written_place(node: object) -> Element | None:

@@ -46,8 +46,8 @@ class ValueUses:
         """Determine the uses of the strong reads in a kernel and the functions that it calls; the kernel is first."""
         self._kernels.append(functions[0])  # keeps the nodes alive, whose identities are the keys
         uses = _KernelUses(functions).find_uses()
-        for place in find_validated_reads(functions):
-            uses[place] = ValueUse.VALIDATED
+        validated = find_validated_reads(functions)
+        uses |= dict.fromkeys(validated.valid, ValueUse.VALIDATED) | dict.fromkeys(validated.invalid, ValueUse.DATA)
         self._uses |= uses
         self._guesses |= find_guesses(functions, {place for place, use in uses.items() if use >= ValueUse.WAIT})
 

@@ -104,7 +104,11 @@ class DirectedChooser(PreemptingChooser):
 
     def _meets(self, access: StrongAccess) -> bool:
         """Return whether the stopped part continues as another one is about to write the same location."""
-        if not access.writes or access.location != self._location or self._generator.random() >= self._meeting_probability:
+        if (
+            not access.writes
+            or access.location != self._location
+            or self._generator.random() >= self._meeting_probability
+        ):
             return False
         self._can_continue = lambda: True
         return True

@@ -129,7 +129,10 @@ def _is_repetition(loop: ir.Loop) -> bool:
         loop.step is None
         and _is_repeatable(loop.body, _find_assigned_slots(loop.body), set())
         and (loop.condition is None or _is_invariant(loop.condition, frozenset()))
-        and all(node is loop or isinstance(node, _PURE_NODES) or _is_idempotent(node) for node in walk(loop))
+        and all(
+            node is loop or isinstance(node, _PURE_NODES) or _is_idempotent(node) or _is_pure_call(node)
+            for node in walk(loop)
+        )
     )
 
 
@@ -141,6 +144,11 @@ def _tests_phase(node: object) -> bool:
             isinstance(each, _PURE_NODES) or _tests_phase(each) for each in nodes
         )
     return isinstance(node, ir.BarrierPhase) and node.op == "test"
+
+
+def _is_pure_call(node: object) -> bool:
+    """Return whether a node calls a function that only computes, such as an address from its arguments."""
+    return isinstance(node, ir.Call) and all(isinstance(each, _PURE_NODES) for each in walk(node.function.body))
 
 
 def classify_wait(loop: ir.Loop) -> Literal["repeats", "counts", "other"]:
@@ -247,7 +255,11 @@ def _find_assigned_slots(statement: ir.Statement) -> frozenset[int]:
 def _is_invariant(expression: object, changing: frozenset[int]) -> bool:
     """Return whether an expression assigns no variable and reads none of `changing`."""
     return not any(
-        (isinstance(node, ir.Assign | ir.Update | ir.Call | ir.IndirectCall) and not _tests_phase(node))
+        (
+            isinstance(node, ir.Assign | ir.Update | ir.Call | ir.IndirectCall)
+            and not _tests_phase(node)
+            and not _is_pure_call(node)
+        )
         or (isinstance(node, ir.Local) and node.slot in changing)
         for node in walk(expression)
     )
