@@ -36,7 +36,6 @@ from gpu.simulator.executor.state.batches import (
     decides_writes,
     find_reachable_functions,
     has_fences,
-    has_launches,
     has_strong_loop,
     has_strong_writes,
     has_sync_in_branches,
@@ -306,8 +305,9 @@ class SimulatedKernel:
         trial_observer : Observer or None
             Observes trials of the first blocks in `TRIAL_SCHEDULES`, before the launch, if the kernel has
             fences, and lanes may wait for other lanes or test flags; and a trial with store buffers if it writes and
-            tests flags. What the trials do is undone. Of the launches with one grid and block, only the first has all
-            trials; the second, fourth, eighth ... have those in `TRIAL_SCHEDULES`.
+            tests flags. What the trials do is undone, and they run no child launches; these have trials of their own.
+            Of the launches with one grid and block, only the first has all trials; the second, fourth, eighth ... have
+            those in `TRIAL_SCHEDULES`.
         **options
             As of LaunchOptions.
 
@@ -322,7 +322,7 @@ class SimulatedKernel:
         has_trials = options.get("schedule", ROUND_ROBIN) == ROUND_ROBIN and blocks is None
         self.check_launch(grid, block, shared_bytes)
         launch = _GridLaunch(grid, block, self._bind_arguments(arguments), shared_bytes)
-        tree = self._create_tree(observers, options)
+        tree = self._create_tree(observers, options, trial_observer if has_trials else None)
         try:
             with np.errstate(all="ignore"):
                 if trial_observer is not None and has_trials:
@@ -343,14 +343,16 @@ class SimulatedKernel:
             if complaint := tree.print_buffer.overflow_message:
                 _write_text("", complaint, options.get("on_print"))
 
-    def _create_tree(self, observers: Sequence[Observer], options: LaunchOptions) -> HostLaunch:
+    def _create_tree(
+        self, observers: Sequence[Observer], options: LaunchOptions, trial_observer: Observer | None
+    ) -> HostLaunch:
         """Return the state of a launch by the host, which its child launches share."""
         kernels, on_print = {id(self._function): self}, options.get("on_print")
         observer = Observers(observers) if observers else None
         # The values of a recording are those of its last step, so a recorded launch ends at its first fault.
         goes_on = observer is not None and observer.outlives_faults and self._compiler.values is PLAIN
         tree = HostLaunch(
-            lambda child, depth: self._run_child(child, depth, tree, kernels),
+            lambda child, depth: self._run_child(child, depth, tree, kernels, trial_observer),
             lambda batch: _print_batch(batch, on_print),
             observer,
             options.get("max_rounds"),
@@ -360,7 +362,14 @@ class SimulatedKernel:
         )
         return tree
 
-    def _run_child(self, child: ChildLaunch, depth: int, tree: HostLaunch, kernels: dict[int, SimulatedKernel]) -> None:
+    def _run_child(
+        self,
+        child: ChildLaunch,
+        depth: int,
+        tree: HostLaunch,
+        kernels: dict[int, SimulatedKernel],
+        trial_observer: Observer | None,
+    ) -> None:
         """Run a child launch; `kernels` has the kernels of the tree by the identity of their functions."""
         function = child.function
         if id(function) not in kernels:
@@ -370,9 +379,12 @@ class SimulatedKernel:
             kernel.check_launch(child.grid, child.block, child.shared_bytes)
         except LaunchError as error:
             raise child.build_error(error.message) from None
+        launch = _GridLaunch(child.grid, child.block, child.arguments, child.shared_bytes, depth)
+        if trial_observer is not None:
+            kernel._run_trials(launch, trial_observer)  # noqa: SLF001
         if tree.observer is not None:
             tree.observer.child_begins(child)
-        kernel._run(_GridLaunch(child.grid, child.block, child.arguments, child.shared_bytes, depth), tree)  # noqa: SLF001
+        kernel._run(launch, tree)  # noqa: SLF001
 
     def _run(
         self,
@@ -505,8 +517,6 @@ class SimulatedKernel:
     def _trial_orders(self) -> tuple[str, ...]:
         """The schedules of trials, also `BUFFERED`, `ROTATION`, `PREEMPTED`; none if the kernel needs no trials."""
         functions = find_reachable_functions(self._function)
-        if self._syncs_grid or self._function.cluster or any(map(has_launches, functions)):
-            return ()
         has_flags = tests_flags(functions)
         is_ordered = any(map(has_fences, functions)) and (has_flags or tests_values_in_loops(functions))
         may_buffer = has_flags and any(map(has_strong_writes, functions))
@@ -531,13 +541,15 @@ class SimulatedKernel:
 
     def _run_trials(self, launch: _GridLaunch, observer: Observer) -> None:
         """Run the first blocks in other orders, and undo what they do: more of them if they wait for later ones."""
-        lanes = launch.geometry(1).lanes
-        counts = sorted({min(prod(launch.grid), max(2, most // lanes)) for most in _TRIAL_LANES})
+        counts = self._count_trial_blocks(launch)
+        if not counts:
+            return
         history, trials = AccessHistory(), 0
         overtaken: set[AccessSite] = set()
         for schedule in self._choose_trial_orders(launch):
             if schedule == PREEMPTED:
-                block_counts = [min(_PREEMPTED_BLOCKS, *counts), *counts]
+                fewest = self._round_up_blocks(launch, _PREEMPTED_BLOCKS)
+                block_counts = [min(fewest, *counts), *counts]
                 for is_late in (False, True) if BUFFERED in self._trial_orders else (False,):
                     self._run_preempted_trials(launch, observer, block_counts, history, trials, is_late=is_late)
                 continue
@@ -554,6 +566,21 @@ class SimulatedKernel:
                 if schedule == ROTATION and starvation.is_deadlock:
                     self._check_deadlock(launch, count, ExecutionOrder(RoundRobinChooser(), lanes_per_part=1))
         self._run_reordered_trials(launch, observer, counts[0], overtaken)
+
+    def _count_trial_blocks(self, launch: _GridLaunch) -> list[int]:
+        """Return the numbers of blocks of trials, the smallest first; none if the grid has a barrier and is too large.
+
+        Clusters run as a whole, and so does a grid with a barrier.
+        """
+        total, lanes = prod(launch.grid), launch.geometry(1).lanes
+        if self._syncs_grid:
+            return [total] if total * lanes <= _TRIAL_LANES[-1] else []
+        return sorted({min(total, self._round_up_blocks(launch, max(2, most // lanes))) for most in _TRIAL_LANES})
+
+    def _round_up_blocks(self, launch: _GridLaunch, blocks: int) -> int:
+        """Return the fewest blocks of whole clusters, at least `blocks`."""
+        unit = compute_cluster_unit(launch.grid, self._function.cluster or (1, 1, 1))
+        return -(-blocks // unit) * unit
 
     def _run_reordered_trials(
         self, launch: _GridLaunch, observer: Observer, blocks: int, overtaken: set[AccessSite]
@@ -621,7 +648,9 @@ class SimulatedKernel:
         `overtaken`.
         """
         tree = HostLaunch(_refuse_child, lambda batch: None, observer, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
-        batch = RunningBatch(launch.geometry(blocks), launch.grid, 0, launch.shared_bytes, observer)
+        batch = RunningBatch(
+            launch.geometry(blocks), launch.grid, 0, launch.shared_bytes, observer, self._function.cluster or (1, 1, 1)
+        )
         tree.attach_batch(batch, 0)
         batch.trial_order = name
         if name == BUFFERED:
@@ -652,7 +681,7 @@ class SimulatedKernel:
         if geometry.lanes > _RESIDENT_LANES[1]:
             return
         tree = HostLaunch(_refuse_child, lambda batch: None, None, _TRIAL_ROUNDS, order, _TRIAL_SECONDS)
-        batch = RunningBatch(geometry, launch.grid, 0, launch.shared_bytes)
+        batch = RunningBatch(geometry, launch.grid, 0, launch.shared_bytes, cluster=self._function.cluster or (1, 1, 1))
         tree.attach_batch(batch, 0)
         try:
             self._run_and_undo(batch, launch.values, order)

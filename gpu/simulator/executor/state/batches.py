@@ -288,11 +288,6 @@ def _reads_memory(expression: object, *, atomics_only: bool) -> bool:
     )
 
 
-def has_launches(function: ir.Function) -> bool:
-    """Return whether a function launches kernels or waits for them."""
-    return any(isinstance(node, ir.LaunchCall | ir.WaitForChildren) for node in walk(function.body))
-
-
 def has_fences(function: ir.Function) -> bool:
     """Return whether a function has memory fences, or accesses that acquire or release."""
     return any(
