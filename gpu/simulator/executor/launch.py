@@ -587,7 +587,7 @@ class SimulatedKernel:
     ) -> None:
         """Run the first blocks with late writes at each place of `overtaken`, until there is a finding."""
         limit = TimeLimit(_PREEMPTED_SECONDS)
-        for late in sorted(overtaken, key=lambda site: str(site.position)):
+        for late in sorted(overtaken, key=lambda site: (site.position.line_key, site.position.column)):
             for seed in range(_REORDERED_TRIALS):
                 if observer.has_findings or limit.is_exceeded:
                     return
@@ -620,7 +620,9 @@ class SimulatedKernel:
             if is_late:
                 create_chooser = partial(PreemptingChooser, seed, has_late_writes=True)
             else:
-                create_chooser = partial(DirectedChooser, seed) if seed % 3 else partial(PreemptingChooser, seed // 3)
+                create_chooser = (
+                    partial(DirectedChooser, seed - seed // 3) if seed % 3 else partial(PreemptingChooser, seed // 3)
+                )
             known, order = history.copy(), ExecutionOrder(create_chooser(history=history))
             starvation = self._run_trial(launch, observer, BUFFERED if is_late else PREEMPTED, order, remaining[0])
             if starvation is not None and starvation.is_deadlock and not is_late:

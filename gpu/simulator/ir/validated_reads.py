@@ -124,7 +124,10 @@ def _find_windows(
             swap = _access_of(node.place)
             for first in _find_reads(node.arguments[0], values, set()):
                 if first.location == swap.location:
-                    yield first.spot, swap.spot, swap.location, True
+                    # The new value is read before the operation, but stands after its place.
+                    spots = (_find_spot(each.position) for each in walk(node) if isinstance(each, Element))
+                    file, line, column = max(swap.spot, *spots)
+                    yield first.spot, (file, line, column + 1), swap.location, True
 
 
 def _find_reads(value: Expression, values: dict[int, list[Expression]], visited: set[int]) -> set[_StrongAccess]:

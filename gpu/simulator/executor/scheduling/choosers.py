@@ -93,19 +93,23 @@ class AccessHistory:
         Parameters
         ----------
         number : int
-            Selects one of `swaps` two of three times.
+            Selects the write: two of three times one of `swaps`, else one of all, in rotation.
         generator : random.Random
-            Selects the write, and its execution, from 0.
+            Selects the execution, from 0.
 
         Returns
         -------
         (AccessSite, int) or None
             None if no such write is known.
         """
-        known = self.swaps if self.swaps and number % 3 else self._most_writes.keys() & self.sites
+        writes = self._most_writes.keys() & self.sites
+        known = sorted(
+            self.swaps if self.swaps and number % 3 else writes,
+            key=lambda site: (site.position.line_key, site.position.column),
+        )
         if not known:
             return None
-        site = sorted(known, key=lambda site: str(site.position))[generator.randrange(len(known))]
+        site = known[number // 3 % len(known)]
         return site, generator.randrange(self._most_writes[site])
 
 

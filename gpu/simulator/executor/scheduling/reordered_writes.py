@@ -149,14 +149,13 @@ class ReorderingBuffer(StoreBuffer):
                 self._overtaking.pop(address, None)
 
     def _note_reads(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> None:
-        addresses = self._find_addresses(memory, element, dtype, mask)
-        if addresses is None:
+        if not isinstance(memory, FlatMemory):
             return
-        for lane, address in addresses:
+        for lane, address in self._find_addresses(memory, element, dtype, mask) or ():
+            self._note_poll(lane, address, memory, dtype, site)
             self._report_old_value(lane, address, memory, element, dtype, site)
             if address in self._overtaking:
                 self._known.setdefault(lane, []).append((self._overtaking[address], site))
-            self._note_poll(lane, address, memory, element, dtype, site)
 
     def _report_old_value(
         self, lane: int, address: int, memory: DeviceMemory, element: Any, dtype: DType, site: AccessSite
@@ -171,14 +170,11 @@ class ReorderingBuffer(StoreBuffer):
                     )
                     return
 
-    def _note_poll(
-        self, lane: int, address: int, memory: DeviceMemory, element: Any, dtype: DType, site: AccessSite
-    ) -> None:
+    def _note_poll(self, lane: int, address: int, memory: FlatMemory, dtype: DType, site: AccessSite) -> None:
         """Show the late writes of a lane that reads the same value again, and those of lanes that have ended."""
         own = [write for write in self._late_writes if write.lane == lane or write.lane in self._ended_lanes]
         if not own:
             return
-        assert isinstance(memory, FlatMemory)
         start = address - memory.data.ctypes.data
         read = address, memory.data[start : start + dtype.itemsize].tobytes()
         if self._polled.get((lane, id(site))) == read:

@@ -89,6 +89,100 @@ def test_a_wake_up_that_is_lost_before_the_consumer_sleeps(test: str, kinds: set
     assert {finding.kind for finding in findings} == kinds
 
 
+STACK = """__global__ void run({type} *head, volatile int *next, int *owner, int rounds) {{
+    for (int r = 0; r < rounds; r++) {{
+        int got[2] = {{-1, -1}};
+        for (int k = 0; k < 2; k++)
+            for (;;) {{
+                const {type} old = atomicAdd(head, ({type})0);
+                __threadfence();
+                const int top = (int)(old & 255) - 1;
+                if (top < 0) break;
+                if (atomicCAS(head, old, {tag} | ({type})next[top]) == old) {{ got[k] = top; break; }}
+            }}
+        __threadfence();
+        for (int k = 0; k < 2; k++) if (got[k] >= 0) owner[got[k]] = r;
+        __threadfence();
+        for (int k = 0; k < 2; k++)
+            while (got[k] >= 0) {{
+                const {type} old = atomicAdd(head, ({type})0);
+                next[got[k]] = (int)(old & 255);
+                __threadfence();
+                if (atomicCAS(head, old, {tag} | ({type})(got[k] + 1)) == old) break;
+            }}
+    }}
+}}"""
+"""Each block takes two cells of a stack and returns them; the lowest byte of `head` has the top cell, from 1."""
+
+
+@pytest.mark.parametrize(("tag", "kinds"), [("(((old >> 8) + 1) << 8)", set()), ("0", {"race"})], ids=["tag", "no tag"])
+def test_a_stack_whose_top_returns_while_a_compare_and_swap_waits(tag: str, kinds: set[str]) -> None:
+    arguments = [np.array([1], np.uint64), np.array([2, 3, 4, 0], np.int32), "zeros:4", np.int32(2)]
+    source = STACK.format(type="unsigned long long", tag=tag)
+    findings = simulate("test.cu", "run", 3, 1, arguments, source=source).findings
+    assert {finding.kind for finding in findings} == kinds
+
+
+BARRIER = """__global__ void run(int *arrived, volatile int *sense, int rounds) {{
+    for (int r = 0; r < rounds; r++) {{
+        const int mine = 1 - r % 2;
+        if (atomicAdd(arrived, 1) == gridDim.x - 1) {{
+            {last}
+        }} else {{
+            while (*sense != mine) {{ }}
+        }}
+    }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("last", "kinds"),
+    [
+        ("atomicExch(arrived, 0); __threadfence(); *sense = mine;", set()),
+        ("*sense = mine; __threadfence(); atomicExch(arrived, 0);", {"endless"}),
+    ],
+    ids=["count first", "sense first"],
+)
+def test_a_barrier_whose_count_is_reset_after_the_others_have_passed(last: str, kinds: set[str]) -> None:
+    arguments = ["zeros:1", "zeros:1", np.int32(3)]
+    findings = simulate("test.cu", "run", 3, 1, arguments, source=BARRIER.format(last=last)).findings
+    assert {finding.kind for finding in findings} == kinds
+
+
+@pytest.mark.parametrize(
+    ("kernel", "blocks"),
+    [
+        ("__global__ void __cluster_dims__(2) run(int *x, int *out) {{ {body} cg::this_cluster().sync(); }}", 2),
+        ("__global__ void run(int *x, int *out) {{ {body} cg::this_grid().sync(); }}", 2),
+        (
+            "__global__ void child() {{ }} __global__ void run(int *x, int *out) {{ {body} child<<<1, 1>>>(); }}",
+            2,
+        ),
+        (
+            """__global__ void child(int *x, int *out) {{ {body} }}
+            __global__ void run(int *x, int *out) {{ child<<<2, 1>>>(x, out); }}""",
+            1,
+        ),
+    ],
+    ids=["cluster", "grid barrier", "parent", "child"],
+)
+@pytest.mark.parametrize(
+    ("body", "kinds"),
+    [
+        ("if (atomicCAS(x, 0, 1) == 0) out[0] = blockIdx.x;", set()),
+        ("if (atomicAdd(x, 0) == 0) { atomicExch(x, 1); out[0] = blockIdx.x; }", {"race"}),
+    ],
+    ids=["right", "wrong"],
+)
+def test_clusters_barriers_of_the_grid_and_child_launches_have_trials(
+    kernel: str, blocks: int, body: str, kinds: set[str]
+) -> None:
+    header = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
+    source = header + kernel.format(body=body)
+    findings = simulate("test.cu", "run", blocks, 1, ["zeros:1", "zeros:1"], source=source).findings
+    assert {finding.kind for finding in findings} == kinds
+
+
 def test_a_seed_decides_whether_an_update_is_lost() -> None:
     source = "__global__ void f(int *x) { const int old = atomicAdd(x, 0); if (old < 9) atomicExch(x, old + 1); }"
 

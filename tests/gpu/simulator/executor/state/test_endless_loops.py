@@ -22,6 +22,10 @@ CASES = {
         "volatile int *flag = a; if (i < 32) { while (flag[0] == 0) {} } else { while (flag[1] == 0) {} }",
         "endless",
     ),
+    "a flag that other warps have found set, before their loops began": (
+        "volatile int *flag = a; if (i < 32) { flag[1] = 1; while (flag[0] == 0) {} } else { while (flag[1] == 0) {} }",
+        "endless",
+    ),
 }
 
 
@@ -148,3 +152,20 @@ def test_readers_that_all_wait_until_they_are_the_last_may_wait_for_ever() -> No
     }"""
     (finding,) = simulate("test.cu", "f", 2, 1, ["zeros:1", "zeros:1"], source=source).findings
     assert "this loop may not end: in another order of the threads" in finding.message
+
+
+def test_a_helper_function_in_a_wait_for_a_phase() -> None:
+    source = """__device__ unsigned find(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+    __global__ void f() {
+        __shared__ unsigned long long barrier;
+        if (threadIdx.x == 0) asm volatile("mbarrier.init.shared.b64 [%0], 2;" :: "r"(find(&barrier)) : "memory");
+        __syncthreads();
+        unsigned done;
+        do {
+            asm volatile(
+                "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                : "=r"(done) : "r"(find(&barrier)) : "memory");
+        } while (!done);
+    }"""
+    (finding,) = simulate("test.cu", "f", 1, 64, [], source=source, max_steps=3000).findings
+    assert finding.kind == "endless"
