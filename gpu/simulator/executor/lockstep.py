@@ -317,7 +317,7 @@ class LockstepCompiler:
                     live = test(frame, live)
                     if live is None:
                         if frame.batch.monitor is not None and watch.may_wait:
-                            frame.batch.monitor.leave_loop()
+                            frame.batch.monitor.leave_loop(position)
                         break
                 tests = True
                 live = _next_iteration(frame, body(frame, live), live)
@@ -473,23 +473,40 @@ class _LoopWatch:
         """Count an iteration of a loop in which lanes may wait; `count` lanes began it, and `live` continue."""
         batch, position = frame.batch, self._loop.position
         if live is None or live.count < count:
-            monitor.leave_loop()
+            monitor.leave_loop(position)
             return
+        repeats = (
+            batch.scheduler is not None and monitor.is_idle(position) and self._repeats_state(frame, monitor, live)
+        )
         try:
             running_parts = 1 if batch.scheduler is None else batch.scheduler.running_parts
-            is_waiting = monitor.iterate(running_parts, position, lambda: self._kind_of_wait)
+            is_waiting = monitor.iterate(running_parts, position, lambda: "repeats" if repeats else self._kind_of_wait)
         except StarvationError as error:
             error.position, error.lane = position, int(live.lanes[0])
             raise
         if is_waiting and batch.scheduler is not None:
             batch.scheduler.wait_in_loop(self._loop, frame.values, live, self._values)
 
+    def _repeats_state(self, frame: CallFrame, monitor: ProgressMonitor, live: LaneMask) -> bool:
+        """Note the variables of lanes, and return whether they are those of the last iteration that was noted."""
+        variables = [None if value is None else self._values.strip(value) for value in frame.values]
+        last = monitor.replace_state(
+            self._loop.position, (frame, live.lanes.tobytes(), frame.batch.clock_calls), variables
+        )
+        return last is not None and all(
+            _is_unchanged(before, now, live) for before, now in zip(last, variables, strict=True)
+        )
+
     def find_limit(self, batch: RunningBatch, live: LaneMask | None, iterations: int) -> str:
         """Return the limit that a loop has reached, in words; "" if none."""
         if (
             iterations >= MAX_REPETITIONS
             and live is not None
-            and ((_runs_alone(batch) and self._repeats_itself) or self._waits_for_phase_for_ever(batch))
+            and (
+                (_runs_alone(batch) and self._repeats_itself)
+                or self._waits_in_deadlock(batch)
+                or self._waits_for_phase_for_ever(batch)
+            )
         ):
             return f"{iterations} equal iterations"
         if batch.rounds > batch.max_rounds:
@@ -511,10 +528,25 @@ class _LoopWatch:
 
     def _never_ends(self, batch: RunningBatch, live: LaneMask, iterations: int) -> bool:
         no_other_lane = batch.is_deadlock or (_runs_alone(batch) and _has_all_remaining_lanes(batch, live))
-        return never_ends(self._loop) or (iterations > 1 and no_other_lane and self._repeats_itself)
+        repeats = self._repeats_itself or self._waits_in_deadlock(batch)
+        return never_ends(self._loop) or (iterations > 1 and no_other_lane and repeats)
+
+    def _waits_in_deadlock(self, batch: RunningBatch) -> bool:
+        """Return whether lanes wait in the loop in lockstep, after all have waited for ever in the fairest order."""
+        return batch.is_deadlock and self.may_wait and self._kind_of_wait != "counts"
 
     def _waits_for_phase_for_ever(self, batch: RunningBatch) -> bool:
         return batch.scheduler is not None and self._only_tests_phases and batch.scheduler.waits_for_ever()
+
+
+def _is_unchanged(before: Any, now: Any, mask: LaneMask) -> bool:
+    """Return whether lanes have the same value of a variable; False if that is not certain."""
+    if isinstance(before, PointerValue) and isinstance(now, PointerValue):
+        is_known = now.memory is not None and now.memory.space != "local" and not now.mixed
+        return is_known and before.memory is now.memory and _is_unchanged(before.offset, now.offset, mask)
+    if isinstance(now, np.ndarray | np.generic | int):
+        return bool(np.all(np.broadcast_to(before == now, mask.bits.shape)[mask.lanes]))
+    return before is now and now is None
 
 
 def _runs_alone(batch: RunningBatch) -> bool:

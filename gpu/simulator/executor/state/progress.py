@@ -59,9 +59,11 @@ class ProgressMonitor:
         self._watches_syncs = watches_syncs
         self._undo: list[tuple[Array, Any, Any]] = []
         self._saved_bytes = 0
-        self._idle_counts: dict[Hashable, int] = {}
-        # For each idle part, how the loop in which it waits may end.
-        self._waits: dict[Hashable, Callable[[], str]] = {}
+        # For each part, the iterations of each loop that it is in since memory last changed, and how the loop may end.
+        self._idle_counts: dict[Hashable, dict[Hashable, int]] = {}
+        self._waits: dict[tuple[Hashable, Hashable], Callable[[], str]] = {}
+        # For each part and loop, the variables of an idle iteration, and what must be the same in the next one.
+        self._states: dict[tuple[Hashable, Hashable], tuple[tuple[Any, ...], list[Any]]] = {}
         # The parts that have changed memory since their last iteration.
         self._writers: set[Hashable] = set()
         # For each loop, its iterations in lockstep, and those in succession that were checked and restored memory.
@@ -124,15 +126,15 @@ class ProgressMonitor:
             return False
         if self.part is None:
             self._check_restored_memory(loop)
-        count = self._idle_counts.get(self.part, 0) + 1
-        self._idle_counts[self.part] = count
-        self._waits[self.part] = classify_wait
+        counts = self._idle_counts.setdefault(self.part, {})
+        counts[loop] = counts.get(loop, 0) + 1
+        self._waits[self.part, loop] = classify_wait
         if (
-            count >= _IDLE_ITERATIONS
+            counts[loop] >= _IDLE_ITERATIONS
             and len(self._idle_counts) >= running_parts
-            and min(self._idle_counts.values()) >= _IDLE_ITERATIONS
+            and all(max(each.values()) >= _IDLE_ITERATIONS for each in self._idle_counts.values())
         ):
-            waits = {self._waits[part]() for part in self._idle_counts}
+            waits = set(map(self._classify_part, self._idle_counts))
             if self.part is None or "counts" not in waits:
                 starvation = StarvationError()
                 starvation.is_deadlock = waits == {"repeats"}
@@ -171,9 +173,31 @@ class ProgressMonitor:
         """Whether lanes of a warp may meet at different `__syncwarp` calls, and the batch can start again."""
         return self._watches_syncs and self.is_active
 
-    def leave_loop(self) -> None:
-        """Note that the running part has left such a loop, at least with some lanes."""
-        self._idle_counts.pop(self.part, None)
+    def _classify_part(self, part: Hashable) -> str:
+        """Return how the wait of an idle part may end: if any of its loops repeats itself, never."""
+        counts = self._idle_counts[part]
+        kinds = {self._waits[part, loop]() for loop, count in counts.items() if count >= _IDLE_ITERATIONS}
+        return next((kind for kind in ("repeats", "counts") if kind in kinds), "other")
+
+    def replace_state(self, loop: Hashable, key: tuple[Any, ...], variables: list[Any]) -> list[Any] | None:
+        """Keep the variables of the running part in a loop; return those kept before, if their key is the same."""
+        last = self._states.get((self.part, loop))
+        self._states[self.part, loop] = key, variables
+        return last[1] if last is not None and last[0] == key else None
+
+    def is_idle(self, loop: Hashable) -> bool:
+        """Return whether the running part soon counts as idle in a loop."""
+        return self._idle_counts.get(self.part, {}).get(loop, 0) >= _IDLE_ITERATIONS - 2
+
+    def leave_loop(self, loop: Hashable) -> None:
+        """Note that the running part has left a loop, at least with some lanes.
+
+        It may be in another loop around this one. In lockstep other lanes may run now.
+        """
+        counts = self._idle_counts.get(self.part, {})
+        counts.pop(loop, None)
+        if not counts or self.part is None:
+            self._idle_counts.pop(self.part, None)
 
     def undo(self) -> None:
         """Restore the old values of global memory."""
