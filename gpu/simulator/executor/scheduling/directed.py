@@ -10,16 +10,20 @@ from gpu.simulator.executor.scheduling.choosers import AccessHistory, StrongAcce
 from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
 
 # The probabilities that the other parts are stopped before a write to a location with several writers, before a read of
-# one, and before another strong access: a seed selects them. Without stops they run by their priorities, until they
-# wait or end; this rarely brings a value back.
-_OTHER_STOPS = ((0.0, 0.0, 0.0), (0.5, 0.0, 0.0), (0.8, 0.0, 0.0), (0.5, 0.15, 0.15))
+# one, and before another strong access; and that the stopped part continues when another one is about to write the same
+# location. Without stops the others run by their priorities, until they wait or end. For a compare-and-swap, the first
+# choice brings its value back, and the second one lets it meet a write; the seed selects among the others.
+_CHOICES = (
+    (0.5, 0.0, 0.0, 0.0),
+    (0.5, 0.15, 0.15, 0.4),
+    (0.0, 0.0, 0.0, 0.0),
+    (0.8, 0.0, 0.0, 0.0),
+    (0.8, 0.0, 0.0, 0.4),
+)
 
 # The probabilities that a compare-and-swap is stopped, and that it continues when its location has the expected value
 # again, and nothing shows that it should not.
 _STOP_PROBABILITY, _RETURN_PROBABILITY = 0.4, 0.2
-
-# The probabilities that the stopped part continues when another one is about to write the same location, by the seed.
-_MEETING_PROBABILITIES = (0.0, 0.0, 0.4)
 
 # The strong accesses of the other parts after which a compare-and-swap continues in any case.
 _MAX_ACCESSES = 60
@@ -56,9 +60,10 @@ class DirectedChooser(PreemptingChooser):
         super().__init__(seed, history, lanes_per_part=lanes_per_part)
         self._target = history.choose_write(seed, self._generator)
         is_swap = self._target is not None and self._target[0] in history.swaps
-        self._probabilities = list(self._generator.choice(_OTHER_STOPS[1:] if is_swap else _OTHER_STOPS))
+        *self._probabilities, self._meeting_probability = (
+            _CHOICES[seed % 2] if is_swap else self._generator.choice(_CHOICES)
+        )
         self._bound = None if any(self._probabilities) else 0
-        self._meeting_probability = self._generator.choice(_MEETING_PROBABILITIES)
         self._executions = 0
         self._can_continue: Callable[[], bool] = lambda: False
         self._alone: int | None = None
