@@ -656,11 +656,7 @@ class SimulatedKernel:
         tree.attach_batch(batch, 0)
         batch.trial_order = name
         if name == BUFFERED:
-            buffer = batch.registers = (
-                StoreBuffer(batch, observer) if late is None else ReorderingBuffer(batch, observer, late)
-            )
-            if overtaken is not None:
-                buffer.overtaken = overtaken
+            batch.registers = StoreBuffer(batch, observer) if late is None else ReorderingBuffer(batch, observer, late)
         observer.launch_begins(self.name, launch.grid, launch.block)
         observer.batch_begins(batch)
         starved = None
@@ -672,6 +668,8 @@ class SimulatedKernel:
         except (LaunchError, MemoryError):
             pass  # the launch itself shows the error, if it is one in any schedule
         observer.launch_ends()
+        if overtaken is not None and isinstance(batch.registers, StoreBuffer):
+            overtaken |= batch.registers.find_overtaken()
         return starved
 
     def _check_deadlock(self, launch: _GridLaunch, blocks: int, order: ExecutionOrder) -> None:

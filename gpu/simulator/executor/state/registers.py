@@ -25,6 +25,7 @@ from gpu.base.lane_mask import LaneMask
 from gpu.simulator.executor.state.batch import Array, BlockBatch
 from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, DType, FlatMemory, observed_memory
 from gpu.simulator.executor.state.observer import Access, IssuedStep, Observer
+from gpu.simulator.ir.value_uses import ValueUse
 
 # The fractions of accesses that are cached: a seed selects one; seed 0 caches all.
 _CACHED_FRACTIONS = (0.75, 0.5, 0.25)
@@ -298,8 +299,10 @@ class StoreBuffer:
         self._batch = batch
         self._observer = observer
         self._writes: list[_BufferedWrite] = []
-        self.overtaken: set[AccessSite] = set()
-        """The writes in the source that were pending when their thread wrote again by a strong access."""
+        # The writes that were pending when their thread wrote again by a strong access, with the memory.
+        self._overtaken: set[tuple[AccessSite, int]] = set()
+        # The memories from which reads decide a branch, other than the end of a loop.
+        self._deciding: set[int] = set()
         # For each site with a strong read, the lanes that have executed it since they last had no pending write.
         self._readers: dict[int, Array] = {}
         self.step = IssuedStep(SourcePosition("", 0), "evaluate", 0)
@@ -308,6 +311,8 @@ class StoreBuffer:
         self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
     ) -> tuple[Any, None]:
         """Load elements; a lane sees its own pending writes."""
+        if site.use in (ValueUse.BRANCH, ValueUse.VALIDATED):
+            self._deciding.add(id(observed_memory(memory)))
         if self._writes:
             if site.is_strong:
                 readers = self._readers.setdefault(id(site), np.zeros(mask.bits.size, bool))
@@ -364,7 +369,13 @@ class StoreBuffer:
 
     def _note_overtaken(self, mask: LaneMask) -> None:
         """Note that lanes perform another strong access, which nothing orders after their pending writes."""
-        self.overtaken |= {write.access.site for write in self._writes if (write.lanes & mask.bits).any()}
+        self._overtaken |= {
+            (write.access.site, id(write.access.memory)) for write in self._writes if (write.lanes & mask.bits).any()
+        }
+
+    def find_overtaken(self) -> set[AccessSite]:
+        """Return the writes in the source that later ones may overtake, so that threads decide by old values."""
+        return {site for site, memory in self._overtaken if memory in self._deciding}
 
     def _find_overlap(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> Array:
         """Return the lanes that access bytes of their own pending writes, or memory of another kind."""
