@@ -7,8 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from gpu.base.errors import SourcePosition
 from gpu.kernel.simulate import simulate
 from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.executor.scheduling.choosers import AccessHistory, StrongAccess
+from gpu.simulator.executor.scheduling.directed import DirectedChooser
+from gpu.simulator.executor.state.memory import AccessSite
 from tests.gpu.simulator.watched_launch import launch_watched
 
 DEQUE = """__global__ void run(volatile int *top, volatile int *bottom, int *count, int n) {{
@@ -89,64 +93,78 @@ def test_a_wake_up_that_is_lost_before_the_consumer_sleeps(test: str, kinds: set
     assert {finding.kind for finding in findings} == kinds
 
 
-STACK = """__global__ void run({type} *head, volatile int *next, int *owner, int rounds) {{
+STACK = """__global__ void run(unsigned long long *head, volatile int *next, int *owner, int rounds) {{
     for (int r = 0; r < rounds; r++) {{
         int got[2] = {{-1, -1}};
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < 2; k++) {{
             for (;;) {{
-                const {type} old = atomicAdd(head, ({type})0);
+                const unsigned long long old = atomicAdd(head, 0ull);
                 __threadfence();
                 const int top = (int)(old & 255) - 1;
                 if (top < 0) break;
-                if (atomicCAS(head, old, {tag} | ({type})next[top]) == old) {{ got[k] = top; break; }}
+                if (atomicCAS(head, old, {tag} | (unsigned)next[top]) == old) {{ got[k] = top; break; }}
             }}
-        __threadfence();
-        for (int k = 0; k < 2; k++) if (got[k] >= 0) owner[got[k]] = r;
-        __threadfence();
-        for (int k = 0; k < 2; k++)
-            while (got[k] >= 0) {{
-                const {type} old = atomicAdd(head, ({type})0);
+            __threadfence();
+            if (got[k] >= 0) owner[got[k]] = 1;
+        }}
+        for (int k = 1; k >= 0; k--) {{
+            if (got[k] < 0) continue;
+            owner[got[k]] = 0;
+            __threadfence();
+            for (;;) {{
+                const unsigned long long old = atomicAdd(head, 0ull);
                 next[got[k]] = (int)(old & 255);
                 __threadfence();
-                if (atomicCAS(head, old, {tag} | ({type})(got[k] + 1)) == old) break;
+                if (atomicCAS(head, old, {tag} | (unsigned)(got[k] + 1)) == old) break;
             }}
+        }}
     }}
 }}"""
 """Each block takes two cells of a stack and returns them; the lowest byte of `head` has the top cell, from 1."""
 
 
-@pytest.mark.parametrize(("tag", "kinds"), [("(((old >> 8) + 1) << 8)", set()), ("0", {"race"})], ids=["tag", "no tag"])
-def test_a_stack_whose_top_returns_while_a_compare_and_swap_waits(tag: str, kinds: set[str]) -> None:
-    arguments = [np.array([1], np.uint64), np.array([2, 3, 4, 0], np.int32), "zeros:4", np.int32(2)]
-    source = STACK.format(type="unsigned long long", tag=tag)
-    findings = simulate("test.cu", "run", 3, 1, arguments, source=source).findings
-    assert {finding.kind for finding in findings} == kinds
-
-
-BARRIER = """__global__ void run(int *arrived, volatile int *sense, int rounds) {{
-    for (int r = 0; r < rounds; r++) {{
-        const int mine = 1 - r % 2;
-        if (atomicAdd(arrived, 1) == gridDim.x - 1) {{
-            {last}
-        }} else {{
-            while (*sense != mine) {{ }}
-        }}
-    }}
-}}"""
-
-
 @pytest.mark.parametrize(
-    ("last", "kinds"),
-    [
-        ("atomicExch(arrived, 0); __threadfence(); *sense = mine;", set()),
-        ("*sense = mine; __threadfence(); atomicExch(arrived, 0);", {"endless"}),
-    ],
-    ids=["count first", "sense first"],
+    ("tag", "rounds", "kinds"),
+    [("(((old >> 8) + 1) << 8)", 1, set()), ("0", 2, {"race"})],
+    ids=["tag", "no tag"],
 )
-def test_a_barrier_whose_count_is_reset_after_the_others_have_passed(last: str, kinds: set[str]) -> None:
-    arguments = ["zeros:1", "zeros:1", np.int32(3)]
-    findings = simulate("test.cu", "run", 3, 1, arguments, source=BARRIER.format(last=last)).findings
+def test_a_stack_whose_top_returns_while_a_compare_and_swap_waits(tag: str, rounds: int, kinds: set[str]) -> None:
+    arguments = [np.array([1], np.uint64), np.array([2, 3, 4, 0], np.int32), "zeros:4", np.int32(rounds)]
+    findings = simulate("test.cu", "run", 3, 1, arguments, source=STACK.format(tag=tag)).findings
     assert {finding.kind for finding in findings} == kinds
+
+
+@pytest.mark.parametrize(("read", "continues"), [(b"old", False), (b"new", True)])
+def test_a_compare_and_swap_is_stopped_until_its_value_returns_and_another_is_out_of_date(
+    read: bytes, continues: bool
+) -> None:
+    memory = {"top": b"A", "next": b"old"}
+    sites = {name: AccessSite(SourcePosition("test.cu", line), "atomic") for line, name in enumerate(memory)}
+
+    def build(part: int, name: str, expected: bytes | None = None) -> StrongAccess:
+        writes = expected is not None
+        return StrongAccess(part, sites[name], name, writes, True, lambda: memory[name], expected)
+
+    history, swap = AccessHistory(), AccessSite(SourcePosition("test.cu", 9), "atomic", op="cas")
+    for part in range(2):
+        history.note(build(part, "top", b"A")._replace(site=swap))
+    history.swaps.add(swap)
+    results = []
+    for seed in range(4, 40, 6):  # these seeds bring the value back
+        memory |= {"top": b"A", "next": b"old"}
+        chooser = DirectedChooser(seed, history)
+        chooser.preempts(build(0, "top"))
+        chooser.preempts(build(0, "next"))
+        chooser.preempts(build(0, "top", b"A")._replace(site=swap))
+        if chooser.stopped is None:
+            continue
+        assert [chooser.choose_part([0, 1]) for _ in range(3)] == [1, 1, 1]
+        memory["top"] = b"B"
+        assert not chooser.preempts(build(1, "next"))
+        memory |= {"top": b"A", "next": read}
+        results.append(chooser.preempts(build(1, "next")) and chooser.choose_part([0, 1]) == 0)
+    assert results
+    assert all(results) if continues else not all(results)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +188,11 @@ def test_a_barrier_whose_count_is_reset_after_the_others_have_passed(last: str, 
     ("body", "kinds"),
     [
         ("if (atomicCAS(x, 0, 1) == 0) out[0] = blockIdx.x;", set()),
-        ("if (atomicAdd(x, 0) == 0) { atomicExch(x, 1); out[0] = blockIdx.x; }", {"race"}),
+        (
+            """if (blockIdx.x == 0) { if (atomicAdd(x, 0) == 0) { atomicExch(x, 1); out[0] = 0; } }
+            else { if (atomicAdd(x, 0) == 0) { atomicExch(x, 1); out[0] = 1; } }""",
+            {"race"},
+        ),
     ],
     ids=["right", "wrong"],
 )

@@ -22,8 +22,9 @@ CASES = {
         "volatile int *flag = a; if (i < 32) { while (flag[0] == 0) {} } else { while (flag[1] == 0) {} }",
         "endless",
     ),
-    "a flag that other warps have found set, before their loops began": (
-        "volatile int *flag = a; if (i < 32) { flag[1] = 1; while (flag[0] == 0) {} } else { while (flag[1] == 0) {} }",
+    "a flag, after other warps have tested one three times": (
+        """volatile int *flag = a;
+        if (i < 32) { while (flag[0] == 0) {} } else { for (int k = 0; k < 3; k++) if (flag[1]) break; }""",
         "endless",
     ),
 }
