@@ -170,3 +170,16 @@ def test_a_helper_function_in_a_wait_for_a_phase() -> None:
     }"""
     (finding,) = simulate("test.cu", "f", 1, 64, [], source=source, max_steps=3000).findings
     assert finding.kind == "endless"
+
+
+def test_a_wait_whose_test_has_a_loop_of_its_own() -> None:
+    """No statement shows that the iterations are equal, but all variables stay the same."""
+    source = """__device__ int find(int *a) {
+        for (;;) {
+            const int last = atomicAdd(a, 0), next = atomicAdd(a + 1, 0);
+            if (last == atomicAdd(a, 0)) return next;
+        }
+    }
+    __global__ void f(int *a) { int got; while ((got = find(a)) == 0) { } a[2] = got; }"""
+    (finding,) = simulate("test.cu", "f", 2, 1, ["zeros:3"], source=source, max_steps=3000).findings
+    assert finding.kind == "endless"
