@@ -44,7 +44,7 @@ class DirectedChooser(PreemptingChooser):
 
     A compare-and-swap is stopped if it would succeed, several times in a run. It continues when its location has
     changed and has the expected value again, while another value that the part has read since is out of date, as in the
-    ABA problem. Then the part runs on alone, as long as it can.
+    ABA problem. Then the part runs on alone, until its turn ends.
 
     Parameters
     ----------
@@ -73,6 +73,12 @@ class DirectedChooser(PreemptingChooser):
         self._recalls = 0
         # The strong reads of each part since its last compare-and-swap.
         self._reads: defaultdict[int, dict[Hashable, _Read]] = defaultdict(dict)
+
+    def keeps_running(self) -> bool:
+        if super().keeps_running():
+            return True
+        self._alone = None
+        return False
 
     def choose_part(self, parts: Sequence[int]) -> int:
         if self._alone in parts:
