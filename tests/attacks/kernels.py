@@ -26,7 +26,7 @@ _TOKENS = (
     *('printf("%s%n%*d%999999999d", i)', "assert(0)", "malloc(1 << 30)", "__shfl_sync(0, i, i)", "float4", "double"),
 )  # fmt: skip
 _NUMBERS = ("0", "1", "31", "33", "1024", "-1", "4294967296", "99999999999999999999", "x", "1,1,1,1", "")
-IN_TESTS = 20
+IN_TESTS = 10
 """Attacks that a test makes: each parses a whole file; `make fuzz` makes thousands."""
 _ARGUMENTS = (
     "zeros:64",

@@ -23,7 +23,7 @@ from gpu.process.grader import GradedSubmission, grade_submissions
 from tests.gpu.lessons.lesson_folder import KERNEL, TASK, write_lesson
 from tests.odd_inputs import LONGEST_SENTENCE, mutate_bytes, read_or_none
 
-IN_TESTS = 20
+IN_TESTS = 10
 """How many `make test` takes: each is run on several inputs."""
 
 _IN_A_PROCESS = 0.005

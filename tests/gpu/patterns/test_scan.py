@@ -21,6 +21,7 @@ from gpu.run.workload import Workload
 from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
 from tests.gpu.simulator.watched_launch import WatchedEngine
+from tests.tiers import spread
 
 Array = np.ndarray[Any, Any]
 
@@ -51,9 +52,7 @@ def expected(values: Array, operator: str, kind: str) -> list[float]:
     return upto if kind == "inclusive" else [identity, *upto][: len(upto)]
 
 
-@pytest.mark.parametrize("kind", ["inclusive", "exclusive"])
-@pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("kind", "operator", "variant"), spread(("inclusive", "exclusive"), OPERATORS, VARIANTS))
 def test_awkward_sizes(engine: Engine, variant: str, operator: str, kind: str) -> None:
     rng = np.random.default_rng(1)
     for n in SIZES:

@@ -16,6 +16,7 @@ from gpu.simulator import disk
 from gpu.simulator.frontend.clang import precompiled_header
 from gpu.simulator.simulated_module import SimulatedModule
 from tests import needs
+from tests.tiers import spread
 
 pytestmark = needs.posix
 
@@ -112,18 +113,20 @@ def make_oversized_file(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "put",
-    [
-        make_fifo,
-        link_to_device,
-        link_to_itself,
-        make_folder,
-        make_socket,
-        make_world_writable_file,
-        make_oversized_file,
-    ],
+    ("put", "suffix"),
+    spread(
+        (
+            make_fifo,
+            link_to_device,
+            link_to_itself,
+            make_folder,
+            make_socket,
+            make_world_writable_file,
+            make_oversized_file,
+        ),
+        (".o", ".header", ".pch"),
+    ),
 )
-@pytest.mark.parametrize("suffix", [".o", ".header", ".pch"])
 def test_what_is_no_file_of_ours_is_passed_over(cache, put, suffix):
     precompiled_header._header_path.cache_clear()
     run_cached_kernel(7)

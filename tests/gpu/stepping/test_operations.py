@@ -15,9 +15,10 @@ from tests.gpu.simulator.watched_launch import WatchedEngine
 
 IMAGE = {"image": np.random.default_rng(1).integers(0, 256, (40, 50)).astype(np.uint8), "maxval": np.array(255)}
 VARIANTS = [
-    pytest.param(pattern, variant, id=f"{pattern.name}-{variant.name}")
+    # The first tier has half of each pattern's variants.
+    pytest.param(pattern, variant, id=f"{pattern.name}-{variant.name}", marks=[pytest.mark.sweep] * (number % 2))
     for pattern in all_patterns().values()
-    for variant in pattern.variants
+    for number, variant in enumerate(pattern.variants)
     if not variant.library
 ]
 OF_GLOBAL, OF_SHARED = ("ld", "st", "red", "atom"), ("ld", "st", "atom")

@@ -27,7 +27,9 @@ from tools.model_bench import foreign_kernels
         # Searches all over the keys, in launches that are modeled one by one: of each a part of the grid is counted.
         ("sort", "merge", {"n": 1 << 22}, 2.5),
         # Thousands of lanes, each of which adds up what eight thousand bodies do to it.
-        ("nbody", "registers", {"bodies": 1 << 13, "block": "1024", "steps": 0}, 2.5),
+        pytest.param(
+            "nbody", "registers", {"bodies": 1 << 13, "block": "1024", "steps": 0}, 2.5, marks=pytest.mark.sweep
+        ),
     ],
 )
 def test_the_longest_variants_take_seconds(pattern, variant, given, most) -> None:

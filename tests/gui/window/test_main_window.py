@@ -4,7 +4,6 @@ import json
 import os
 import tempfile
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -1044,7 +1043,10 @@ def test_what_a_pattern_does_stands_whole_beside_its_name_in_a_narrow_window(qtb
     window.resize(1024, 700)
     window.header.show_engine("simulator")  # the longest name
     qtbot.waitUntil(lambda: window.width() == 1024)
-    for size, (name, pattern) in product(("normal", "large", "lecture hall"), window.bench.patterns.items()):
+    # The largest text leaves the least room; of the other sizes some patterns are enough.
+    patterns = [*window.bench.patterns.items()]
+    sizes = {"normal": patterns[::4], "large": patterns[1::4], "lecture hall": patterns}
+    for size, (name, pattern) in ((size, each) for size, chosen in sizes.items() for each in chosen):
         if look().text_px != FONT_SIZES[size]:
             window.appearance.set_text_size(size)
         window.choose_pattern(name)

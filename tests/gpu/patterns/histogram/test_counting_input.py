@@ -15,6 +15,7 @@ from gpu.engines.null import NullEngine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.workload import Workload
+from tests.tiers import spread
 
 PATTERN = find_pattern("histogram")
 CORRECT = [variant.name for variant in PATTERN.variants if not variant.deliberate_error]
@@ -31,8 +32,7 @@ def letters_of(text: str, letters: int) -> list[int]:
     return [*counts, len(text) - sum(counts)]
 
 
-@pytest.mark.parametrize("variant", CORRECT)
-@pytest.mark.parametrize("letters", [1, 4, 5, 26])
+@pytest.mark.parametrize(("variant", "letters"), spread(CORRECT, (1, 4, 5, 26)))
 def test_letters(engine: Engine, variant: str, letters: int) -> None:
     every = "".join(map(chr, range(256)))
     for text in ("Programming Massively Parallel Processors", "@AZ[`az{", every * 3, "zzz\n" * 700, "ä€x", "?"):
@@ -63,8 +63,7 @@ def test_one_range_and_many(engine: Engine, variant: str) -> None:
         assert outcome.outputs["counts"].sum() == 333
 
 
-@pytest.mark.parametrize("variant", CORRECT)
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "float32"])
+@pytest.mark.parametrize(("variant", "dtype"), spread(CORRECT, ("uint8", "uint16", "uint32", "float32")))
 def test_equal_ranges_of_all_that_a_type_holds(engine: Engine, variant: str, dtype: str) -> None:
     whole = dtype != "float32"
     end = 2.0 ** (8 * np.dtype(dtype).itemsize) if whole else 1.0

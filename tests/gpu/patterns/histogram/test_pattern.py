@@ -10,6 +10,7 @@ import pytest
 from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
 from tests.gpu.patterns.variant_runner import run_variant
+from tests.tiers import spread
 
 PATTERN = find_pattern("histogram")
 CORRECT = [variant.name for variant in PATTERN.variants if not variant.deliberate_error]
@@ -26,8 +27,7 @@ def expected(image: np.ndarray[Any, Any], bins: int, levels: int) -> np.ndarray[
     )
 
 
-@pytest.mark.parametrize("variant", CORRECT)
-@pytest.mark.parametrize("bins", [1, 7, 255, 256, 1000, 8192])
+@pytest.mark.parametrize(("variant", "bins"), spread(CORRECT, (1, 7, 255, 256, 1000, 8192)))
 def test_awkward_sizes(engine: Engine, variant: str, bins: int) -> None:
     rng = np.random.default_rng(bins)
     for shape in SIZES if variant in THREADS else SIZES[:-2]:
@@ -45,8 +45,7 @@ def test_color_is_counted_a_channel_at_a_time(engine: Engine, variant: str) -> N
     np.testing.assert_array_equal(outcome.outputs["counts"], expected(image, 256, 256))
 
 
-@pytest.mark.parametrize("variant", CORRECT)
-@pytest.mark.parametrize("maxval", [1, 255, 1023, 65535])
+@pytest.mark.parametrize(("variant", "maxval"), spread(CORRECT, (1, 255, 1023, 65535)))
 def test_deep_images_are_binned_by_their_own_levels(engine: Engine, variant: str, maxval: int) -> None:
     image = np.random.default_rng(4).integers(0, maxval, (60, 60), np.uint16, endpoint=True)
     for bins in (100, 256, 8192):

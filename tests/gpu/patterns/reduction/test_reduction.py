@@ -17,6 +17,7 @@ from gpu.engines.base import Engine
 from gpu.patterns import find_pattern
 from gpu.run.pattern_run import Outcome, run_pattern
 from gpu.run.workload import Workload
+from tests.tiers import spread
 
 Array = np.ndarray[Any, Any]
 
@@ -83,8 +84,7 @@ def assert_reduction(engine: Engine, variant: str, values: Array, operator: str,
     assert outcome.report.verified
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize(("variant", "operator"), spread(VARIANTS, OPERATORS))
 def test_whole_numbers_are_exact_and_wrap_around(engine: Engine, variant: str, operator: str) -> None:
     rng = np.random.default_rng(len(variant))
     for n in SIZES:
@@ -94,8 +94,7 @@ def test_whole_numbers_are_exact_and_wrap_around(engine: Engine, variant: str, o
         assert_reduction(engine, variant, values, operator)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize(("variant", "operator"), spread(VARIANTS, OPERATORS))
 def test_floats_are_within_rounding(engine: Engine, variant: str, operator: str) -> None:
     for n in SIZES:
         values = make_values("random", n, "float32", n, operator=operator)
@@ -115,8 +114,7 @@ def test_floats_are_within_rounding(engine: Engine, variant: str, operator: str)
         assert outcome.report.verified
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("block", [8, 16, 32, 64, 128, 512, 1024])
+@pytest.mark.parametrize(("variant", "block"), spread(VARIANTS, (8, 16, 32, 64, 128, 512, 1024)))
 def test_blocks_of_every_size(engine: Engine, variant: str, block: int) -> None:
     rng = np.random.default_rng(block)
     for n in (1, 7, block - 1, block, block + 1, 2 * block + 1, 5000):

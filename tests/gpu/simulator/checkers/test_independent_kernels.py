@@ -42,8 +42,8 @@ _NOT_RECORDED = {
 @pytest.mark.parametrize(
     "pair",
     [
-        # The first tier records each other pair.
-        pytest.param(pair, id=pair.right, marks=[pytest.mark.sweep] * (number % 2))
+        # The first tier records one pair in four.
+        pytest.param(pair, id=pair.right, marks=[pytest.mark.sweep] * (number % 4 > 0))
         for number, pair in enumerate(PAIRS)
     ],
 )

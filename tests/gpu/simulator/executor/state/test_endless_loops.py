@@ -35,7 +35,7 @@ def test_only_a_loop_that_no_thread_can_end_is_endless(body: str, kind: str) -> 
     source = f"__global__ void f(int *a, int n) {{ int i = threadIdx.x; {body} }}"
     (finding,) = [
         each
-        for each in simulate("test.cu", "f", 1, 64, ["zeros:64", "7"], source=source, max_steps=3000).findings
+        for each in simulate("test.cu", "f", 1, 64, ["zeros:64", "7"], source=source, max_steps=1000).findings
         if each.kind in ("endless", "unfinished")
     ]
     assert finding.kind == kind

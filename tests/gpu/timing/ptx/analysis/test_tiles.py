@@ -92,8 +92,17 @@ def test_a_kernel_has_the_registers_that_nvcc_gives_it() -> None:
     assert found.kernels["matmul_tensor"].registers == int(wanted[1])
 
 
-@pytest.mark.parametrize(("variant", "products"), [("halves", 3 / 2), ("warpgroups", 3 / 4), ("peak", 0)])
-@pytest.mark.parametrize("source", ["ir", pytest.param("sass", marks=NEEDS_NVCC)])
+@pytest.mark.parametrize(
+    ("variant", "products", "source"),
+    [
+        ("halves", 3 / 2, "ir"),
+        pytest.param("halves", 3 / 2, "sass", marks=NEEDS_NVCC),
+        ("warpgroups", 3 / 4, "ir"),
+        pytest.param("warpgroups", 3 / 4, "sass", marks=[NEEDS_NVCC, pytest.mark.sweep]),
+        pytest.param("peak", 0, "ir", marks=pytest.mark.sweep),
+        pytest.param("peak", 0, "sass", marks=NEEDS_NVCC),
+    ],
+)
 def test_tiles_that_are_copied_meanwhile_are_modeled(source, variant, products, monkeypatch) -> None:
     """Each tile is asked for once, and nobody waits for it beyond the products, of which halves take three."""
     if source == "ir":
