@@ -79,6 +79,8 @@ class CommandServer:
 
 def _serve() -> None:
     """Fork a process for each request until the input ends."""
+    import gpu.base.devices.survey
+    import gpu.cli.findings
     import gpu.cli.main
     import gpu.cli.user_code.program
     import gpu.cli.user_code.script

@@ -358,10 +358,12 @@ def _add_parameters(pattern_parser: argparse.ArgumentParser, pattern: Pattern) -
 
 
 def _insert_kernel_word(arguments: Sequence[str]) -> list[str]:
+    if arguments[:1] != ["model"]:
+        return list(arguments)
     from gpu.cli import model as cli_model
     from gpu.patterns import all_patterns
 
-    return cli_model.insert_kernel_word(arguments, tuple(all_patterns()) if arguments[:1] == ["model"] else ())
+    return cli_model.insert_kernel_word(arguments, tuple(all_patterns()))
 
 
 def _add_model(modeling: _Parser) -> None:
