@@ -243,3 +243,9 @@ def test_an_input_may_have_no_node(data: TraceData) -> None:
     rows = np.append(data.inputs, data.inputs[-1:])
     rows["count"][-1] = 0
     validate_trace(replace(data, inputs=rows))
+
+
+def test_a_mask_may_have_no_lanes(data: TraceData) -> None:
+    rows = np.append(data.masks.rows, data.masks.rows[-1:])
+    rows["count"][-1], rows["bits"][-1] = 0, 0
+    validate_trace(replace(data, masks=replace(data.masks, rows=rows, _cache={})))

@@ -61,6 +61,8 @@ def test_shuffles():
     texts = [explain(recording, moment, 0, 3).text for moment in range(recording.event_count)]
     assert "v += __shfl_down_sync(0xffffffff, v, d): 3 + 19 = 22" in texts
     assert "v = a[3] = 3" in texts
+    texts = [explain(recording, moment, 0, 31).text for moment in range(recording.event_count)]
+    assert "v += __shfl_down_sync(0xffffffff, v, d): 31 + 31 = 62" in texts, "the last lane reads its own value"
 
 
 @pytest.mark.parametrize(

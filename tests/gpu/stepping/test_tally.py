@@ -9,7 +9,7 @@ import pytest
 
 from gpu.base.errors import InputError
 from gpu.recording.recording import Recording
-from gpu.stepping.tally import Counts, Tally
+from gpu.stepping.tally import Counts, Tally, number_statements
 from tests.gpu.simulator.trace_checks import trace_kernel as traced
 from tests.gpu.stepping.recordings import record, record_launch
 
@@ -206,3 +206,16 @@ def test_a_hundred_thousand_statements_of_lanes_take_a_processor_less_than_a_sec
     start = time.process_time()
     Tally(recording)
     assert time.process_time() - start < 1.0
+
+
+def test_statements_of_different_functions_have_different_numbers():
+    helper = "__device__ int twice(int x) { int y = x; return y + x; }"
+    body = "int v = twice(a[threadIdx.x]); v += 1; v *= 3; a[threadIdx.x] = v;"
+    (launch,) = record_launch(
+        f"{helper} __global__ void k(int *a) {{ {body} }}", [np.arange(32, dtype=np.int32)]
+    ).launches
+    events = launch.trace.data.events
+    places = [*zip(events["function"].tolist(), events["position"].tolist(), strict=True)]
+    assert len({function for function, _ in places}) == 2
+    numbers = number_statements(launch.trace).tolist()
+    assert len(set(numbers)) == len(set(places)) == len({*zip(numbers, places, strict=True)})
