@@ -13,6 +13,8 @@ from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.executor.scheduling.choosers import AccessHistory, StrongAccess
 from gpu.simulator.executor.scheduling.directed import DirectedChooser
 from gpu.simulator.executor.state.memory import AccessSite
+from gpu.simulator.executor.state.time_limit import TimeLimit
+from tests.gpu.simulator.kernel_runner import build
 from tests.gpu.simulator.watched_launch import launch_watched
 
 DEQUE = """__global__ void run(volatile int *top, volatile int *bottom, int *count, int n) {{
@@ -255,3 +257,19 @@ def test_only_writes_of_several_warps_that_reads_decide_have_many_trials(body: s
     source = f"__global__ void f(int *x, int *out) {{ {body} }}"
     launch_watched(RaceChecker(), source, *arrays, grid=4, block=1, trial_observer=trial)
     assert least <= trial.count <= most
+
+
+def test_launches_with_several_grids_share_the_time_of_their_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds: list[float | None] = []
+
+    class Recorded(TimeLimit):
+        def __init__(self, limit: float | None) -> None:
+            seconds.append(limit)
+            super().__init__(limit)
+
+    monkeypatch.setattr("gpu.simulator.executor.launch.TimeLimit", Recorded)
+    module = build("__global__ void f(int *x) { if (atomicAdd(x, 0) < 2) atomicAdd(x, 1); }")
+    for grid in (2, 3, 4, 4):
+        launch_watched(RaceChecker(), module, np.zeros(1, np.int32), grid=grid, block=1, trial_observer=TrialCounter())
+    first, *others = [limit for limit in seconds if limit is not None and limit <= 1.2]
+    assert others == [pytest.approx(first / 2), pytest.approx(first / 3)]
