@@ -565,7 +565,8 @@ class SimulatedKernel:
                     break
                 if schedule == ROTATION and starvation.is_deadlock:
                     self._check_deadlock(launch, count, ExecutionOrder(RoundRobinChooser(), lanes_per_part=1))
-        self._run_reordered_trials(launch, observer, counts[0], overtaken)
+        if overtaken:
+            self._run_reordered_trials(launch, observer, counts[0], overtaken)
 
     def _count_trial_blocks(self, launch: _GridLaunch) -> list[int]:
         """Return the numbers of blocks of trials, the smallest first; none if the grid has a barrier and is too large.
@@ -582,11 +583,15 @@ class SimulatedKernel:
         unit = compute_cluster_unit(launch.grid, self._function.cluster or (1, 1, 1))
         return -(-blocks // unit) * unit
 
+    def _limit_trials(self) -> TimeLimit:
+        """Return a limit: launches with many grids and blocks share the time, the nth of them has an nth of it."""
+        return TimeLimit(_PREEMPTED_SECONDS / len(self._trial_launches))
+
     def _run_reordered_trials(
         self, launch: _GridLaunch, observer: Observer, blocks: int, overtaken: set[AccessSite]
     ) -> None:
         """Run the first blocks with late writes at each place of `overtaken`, until there is a finding."""
-        limit = TimeLimit(_PREEMPTED_SECONDS)
+        limit = self._limit_trials()
         for late in sorted(overtaken, key=lambda site: (site.position.line_key, site.position.column)):
             for seed in range(_REORDERED_TRIALS):
                 if observer.has_findings or limit.is_exceeded:
@@ -610,8 +615,7 @@ class SimulatedKernel:
         that a value read there is tested. They also end with the first finding. `counts` are the numbers of blocks to
         try, the smallest first; `probes` is the number of other trials, and `history` has what they showed.
         """
-        # Launches with many grids and blocks share the time: the nth of them has an nth of it.
-        limit, remaining = TimeLimit(_PREEMPTED_SECONDS / len(self._trial_launches)), sorted(set(counts))
+        limit, remaining = self._limit_trials(), sorted(set(counts))
         for seed in range(_MAX_PREEMPTED):
             is_probe = probes < _PROBES and launch.geometry(remaining[0]).lanes <= _PROBE_LANES
             if observer.has_findings or limit.is_exceeded or (probes and not (history.has_decisions or is_probe)):
