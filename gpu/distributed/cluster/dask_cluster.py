@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import copy
 import gc
@@ -205,11 +206,23 @@ def _start_local_cluster(count: int, folder: str) -> Iterator[Any]:
             cluster = distributed.SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL)
     except (OSError, RuntimeError) as error:
         raise EngineUnavailableError(f"The workers could not be started: {error}.") from error
+    except KeyboardInterrupt:
+        _close_unfinished_clusters()
+        raise
     try:
         yield cluster
     finally:
         cluster.close(timeout=_RESPONSE_TIMEOUT_S)
         gc.unfreeze()
+
+
+def _close_unfinished_clusters() -> None:
+    """Close a cluster whose start was interrupted now: at the end of the process, Dask would print an error of it."""
+    from distributed.deploy.spec import close_clusters
+
+    atexit.unregister(close_clusters)
+    with contextlib.suppress(AssertionError):  # of a worker that is closing already; it ends with this process
+        close_clusters()
 
 
 def _reduce_latency(client: Any) -> None:

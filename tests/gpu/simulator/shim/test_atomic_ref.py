@@ -160,9 +160,9 @@ def test_atomics_outside_of_functions_start_with_their_initial_values() -> None:
     np.testing.assert_array_equal(out, [41, 42, 2.0**40, 1, 5, 6, 0, 0, 1, 8.5])
 
 
-def test_a_variable_outside_of_functions_needs_constants() -> None:
+def test_a_variable_in_device_memory_needs_constants() -> None:
     source = """struct Clock { int start; __device__ Clock(int n) { start = n + clock(); } };
     __device__ Clock first(1);
     __global__ void k(int *out) { *out = first.start; }"""
-    with pytest.raises(CompileError, match=r"2:\d+: a variable outside of functions .* with constants"):
+    with pytest.raises(CompileError, match=r"2:\d+: a variable in device memory .* with constants"):
         build(source).kernel("k")

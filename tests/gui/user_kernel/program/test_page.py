@@ -95,6 +95,7 @@ def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, program
         ("sum", "1", "64", "none"),
     ]
     assert [(row[6], row[7]) for row in opened.rows] == [("4.0", "32.0"), ("4.0", "32.0"), ("18.0", "32.0")]
+    opened.wait_until(lambda: all(row[5] for row in opened.rows))
     assert all(2 < float(row[5]) < 10 for row in opened.rows), "modeled: little more than a launch takes"
     assert opened.verdict == f"race in lines {first} and {second}"
     assert [problem.line for problem in page.source.code.problems] == [first, second]
