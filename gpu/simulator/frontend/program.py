@@ -406,8 +406,7 @@ class Program:
 
     def is_variable(self, declaration: Cursor) -> bool:
         """Return whether a name is a variable in device memory, whatever its initializer."""
-        is_global = _memory_space(declaration) is not None or _is_static_local(declaration)
-        return is_global and not declaration.type.is_const
+        return _variable_space(declaration) is not None and not declaration.type.is_const
 
     def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
         """Return a variable of the module, or a constant table; None for any other name."""
@@ -415,15 +414,13 @@ class Program:
             return None
         if declaration.storage_class == StorageClass.EXTERN:
             declaration = declaration.definition or declaration
+        has_initializer = _find_initializer(declaration) is not None
+        is_table = _memory_space(declaration) is None and has_initializer and _is_constant_table(declaration)
+        space = "constant" if is_table else _variable_space(declaration)
+        if space is None:
+            return None
         name = self._find_name(declaration)
         if name not in self.variables:
-            space = _memory_space(declaration)
-            if space is None and _find_initializer(declaration) is not None and _is_constant_table(declaration):
-                space = "constant"
-            if space is None and _is_static_local(declaration):
-                space = "global"
-            if space is None:
-                return None
             type = self.types.lower(declaration.type, declaration)
             self.variables[name] = ir.GlobalVariable(name, space, type, self._lower_initializer(declaration, type))
         return self.variables[name]
@@ -565,11 +562,11 @@ def _memory_space(cursor: Cursor) -> ir.VariableSpace | None:
     return "global" if has_attribute(cursor, CursorKind.CUDADEVICE_ATTR) else None
 
 
-def _is_static_local(cursor: Cursor) -> bool:
-    """Return whether a declaration is a static variable of a function, which is in device memory."""
-    parent = cursor.parent
-    in_function = parent is not None and parent.kind in _FUNCTIONS
-    return in_function and cursor.storage_class == StorageClass.STATIC
+def _variable_space(cursor: Cursor) -> ir.VariableSpace | None:
+    """Return a variable's memory space: that of its declaration, or global for a static variable of a function."""
+    in_function = cursor.parent is not None and cursor.parent.kind in _FUNCTIONS
+    is_static = in_function and cursor.storage_class == StorageClass.STATIC
+    return _memory_space(cursor) or ("global" if is_static else None)
 
 
 def _is_constant_table(declaration: Cursor) -> bool:
