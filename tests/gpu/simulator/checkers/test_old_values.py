@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from gpu.kernel.simulate import simulate
@@ -69,34 +68,3 @@ def test_a_task_that_a_thief_validates_by_a_compare_and_swap(fence: str, count: 
     findings = simulate("test.cu", "run", 2, 1, arguments, source=DEQUE.format(fence=fence)).findings
     assert len(findings) == count
     assert all("may still read the old value" in finding.message for finding in findings)
-
-
-SEQUENCE = """__global__ void run(volatile int *sequence, volatile int *pair, int *torn) {{
-    if (blockIdx.x == 0) {{
-        for (int r = 0; r < 3; r++) {{
-            {begin}
-            pair[0] = r;
-            pair[1] = r;
-            __threadfence();
-            *sequence = 2 * r + 2;
-        }}
-    }} else {{
-        int before, x, y;
-        do {{
-            before = *sequence;
-            __threadfence();
-            x = pair[0];
-            y = pair[1];
-            __threadfence();
-        }} while (before % 2 || *sequence != before);
-        if (x != y) atomicAdd(torn, 1);
-    }}
-}}"""
-
-
-@pytest.mark.parametrize(("begin", "is_wrong"), [("*sequence = 2 * r + 1; __threadfence();", False), ("", True)])
-def test_a_sequence_lock_whose_data_decide_a_branch(begin: str, is_wrong: bool) -> None:
-    arguments = [np.zeros(1, np.int32), np.zeros(2, np.int32), np.zeros(1, np.int32)]
-    findings = simulate("test.cu", "run", 2, 1, arguments, source=SEQUENCE.format(begin=begin)).findings
-    assert bool(findings) is is_wrong
-    assert {finding.kind for finding in findings} <= {"race"}

@@ -725,16 +725,25 @@ SEQUENCE_LOCK = """__global__ void use(volatile int *sequence, volatile int *pai
             y = pair[1];
             __threadfence();
         }} while (before % 2 || *sequence != before);
-        out[blockIdx.x] = x + 10 * y;
+        {use}
     }}
 }}"""
 
 
 @pytest.mark.parametrize(("begin", "races"), [("*sequence = 2 * r + 1; __threadfence();", 0), ("", 2)])
 def test_a_sequence_lock_changes_its_number_before_the_data_too(begin: str, races: int) -> None:
-    source = SEQUENCE_LOCK.format(begin=begin)
+    source = SEQUENCE_LOCK.format(begin=begin, use="out[blockIdx.x] = x + 10 * y;")
     findings = simulate("test.cu", "use", 3, 1, ["zeros:1", "zeros:2", "zeros:4"], source=source).findings
     assert [finding.kind for finding in findings] == ["race"] * races
+
+
+@pytest.mark.parametrize(("begin", "is_wrong"), [("*sequence = 2 * r + 1; __threadfence();", False), ("", True)])
+def test_a_sequence_lock_whose_data_decide_a_branch(begin: str, is_wrong: bool) -> None:
+    arguments = [np.zeros(1, np.int32), np.zeros(2, np.int32), np.zeros(1, np.int32)]
+    source = SEQUENCE_LOCK.format(begin=begin, use="if (x != y) atomicAdd(out, 1);")
+    findings = simulate("test.cu", "use", 2, 1, arguments, source=source).findings
+    assert bool(findings) is is_wrong
+    assert {finding.kind for finding in findings} <= {"race"}
 
 
 class TrialCounter(RaceChecker):
