@@ -98,6 +98,8 @@ class Validation:
     source : str
         The origin of the kernels' instructions: "sass" or "ir".
     cases : tuple of ValidatedCase
+    measured_date : str
+        The date of the measurement; "" if it is the comparison's.
     """
 
     gpu: str
@@ -105,6 +107,7 @@ class Validation:
     date: str
     source: str
     cases: tuple[ValidatedCase, ...]
+    measured_date: str = ""
 
     def find_error_bound(self, pattern: str = "", variant: str = "") -> ErrorBound | None:
         """Return the known error for a pattern's variants or, without a pattern, for external kernels.

@@ -77,7 +77,7 @@ def compare_with_model(path: Path, page: Path, gpu: str | None, data: Path | Non
     document.write_section(page, name, times.gpu, body)
     modeled_rows = [row for row in rows if row.modeled_us is not None]
     if modeled_rows:
-        result = compare.build_validation(modeled_rows, gpu_description.key, times.gpu)
+        result = compare.build_validation(modeled_rows, gpu_description.key, times)
         validation.write_validation(data or validation.validation_path(result.gpu, result.source), result)
     return 0
 

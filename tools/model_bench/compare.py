@@ -172,7 +172,7 @@ def _format_summary(rows: Sequence[ComparedCase]) -> list[str]:
     return lines + [_format_group(*group) for group in groups if group[2]]
 
 
-def build_validation(rows: Sequence[ComparedCase], gpu: str, device: str) -> Validation:
+def build_validation(rows: Sequence[ComparedCase], gpu: str, times: MeasuredTimes) -> Validation:
     """Return the modeled cases as validation data with today's date."""
     cases = [
         ValidatedCase(
@@ -187,7 +187,7 @@ def build_validation(rows: Sequence[ComparedCase], gpu: str, device: str) -> Val
         if row.modeled_us is not None
     ]
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return Validation(gpu, device, today, rows[0].source, tuple(cases))
+    return Validation(gpu, times.gpu, today, rows[0].source, tuple(cases), times.date)
 
 
 def _format_group(name: str, held_out: str, rows: Sequence[ComparedCase]) -> str:

@@ -88,7 +88,7 @@ class MeasuredCase:
 class MeasuredTimes:
     """All measurements on one GPU, with the seed of their inputs.
 
-    `date` is the date of the earlier comparison that the times were taken from; "" for times of `save`.
+    `date` is the date of the measurement if the times were taken from an earlier comparison; "" for times of `save`.
     """
 
     gpu: str
@@ -98,9 +98,9 @@ class MeasuredTimes:
 
     @property
     def remark(self) -> str:
-        """A sentence with the earlier comparison's date or the number of disturbed cases; "" without either."""
+        """A sentence with the date of an earlier measurement or the number of disturbed cases; "" without either."""
         if self.date:
-            return f"The measured times are those of the comparison of {self.date}."
+            return f"The times were measured on {self.date}."
         count = sum(case.disturbed for case in self.cases)
         if not count:
             return ""
@@ -135,7 +135,7 @@ def _take_times(validation: Validation) -> MeasuredTimes:
         MeasuredCase(case.of, case.who, case.work, case.measured_us, (case.measured_us, case.measured_us))
         for case in validation.cases
     )
-    return MeasuredTimes(validation.device, 0, tuple(cases), validation.date)
+    return MeasuredTimes(validation.device, 0, tuple(cases), validation.measured_date or validation.date)
 
 
 def _parse_case(data: Mapping[str, Any]) -> MeasuredCase:

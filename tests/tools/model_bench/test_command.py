@@ -81,7 +81,12 @@ def test_the_times_of_an_earlier_comparison_are_read_again(tmp_path) -> None:
     times = load_times(tmp_path / "cases.json")
     assert times.gpu == "a GPU"
     assert times.cases == (MeasuredCase("p", "v", "w", 2.0, (2.0, 2.0)),)
-    assert times.remark == "The measured times are those of the comparison of 2026-01-02."
+    assert times.remark == "The times were measured on 2026-01-02."
+    rows = [compare.ComparedCase(compare.OURS, "p", "v", "w", 2.0, 1.5)]
+    later = compare.build_validation(rows, "h200", times)
+    assert later.date > "2026-01-02"
+    validation.write_validation(tmp_path / "later.json", later)
+    assert load_times(tmp_path / "later.json").remark == times.remark
 
 
 class FakeRecorder:
