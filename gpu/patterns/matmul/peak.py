@@ -87,7 +87,7 @@ class _Plan:
 
 _CLUSTER_EFFICIENCY = {1: 1.0, 2: 0.97, 4: 0.95}
 """The share of multiprocessors that clusters can use, by cluster size."""
-_CLUSTER_COST, _LAUNCH_COST, _ADDITION_COST = 4e5, 5e5, 0.32
+_CLUSTER_COST, _LAUNCH_COST, _ADDITION_COST = 4e5, 5e5, 0.36
 """Costs of a cluster's exchange, a second launch, and an element of a part, in a multiprocessor's multiply-adds."""
 _MIN_SHARE_DEPTH, _MAX_SHARES = 64, 64
 """The smallest depth of a share of k, and the most shares."""
