@@ -15,7 +15,8 @@ CPU_LIMIT_S = 5
 """Limit of a run's CPU time."""
 MAX_OUTPUT_BYTES = 1 << 23
 """Most bytes in each of a run's output files."""
-_MEMORY_BYTES = 1 << 30
+MAX_MEMORY_BYTES = 1 << 30
+"""Most bytes of memory that a run may add to its process."""
 
 # Constants of Linux. Source: linux/sched.h, asm/unistd.h.
 _CLONE_THREAD = 0x00010000
@@ -41,7 +42,7 @@ def confine_process(readable: Path) -> str:
     drop_privileges()
     lower_limit("RLIMIT_CPU", CPU_LIMIT_S, CPU_LIMIT_S + 1)
     lower_limit("RLIMIT_FSIZE", MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES)
-    lower_memory_limit(_MEMORY_BYTES)
+    lower_memory_limit(MAX_MEMORY_BYTES)
     system_paths = (
         *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/urandom"),
         "/proc/self/statm",

@@ -18,7 +18,7 @@ from gpu.cli import main as cli
 from gpu.lessons.lesson_reader import LIBRARY, read_kernel_file
 from gpu.lessons.program_runner import ProgramRunner
 from gpu.process.file_access import is_supported
-from gpu.process.programs.confinement import CPU_LIMIT_S, MAX_OUTPUT_BYTES
+from gpu.process.programs.confinement import CPU_LIMIT_S, MAX_MEMORY_BYTES, MAX_OUTPUT_BYTES
 from tests import needs
 from tests.gpu.cli.no_desktop import NO_WINDOW
 from tests.gpu.process.host_listener import is_alive, wait_until
@@ -119,7 +119,12 @@ int main() {
     char what[32];
     if (scanf("%31s", what) != 1) return 1;
     if (!strcmp(what, "flood")) for (;;) puts("a line of output");
-    if (!strcmp(what, "memory")) for (size_t size = 1 << 20;; size *= 2) memset(malloc(size), 1, size);
+    if (!strcmp(what, "memory")) for (size_t size = 1 << 20;; size *= 2) {
+        volatile char *bytes = (char *)malloc(size);
+        *bytes = 1;  // filling them would take longer than the time limit on a busy machine
+        printf("%zu\n", size);
+        fflush(stdout);
+    }
     rlimit limit;
     getrlimit(RLIMIT_CPU, &limit);
     printf("%d %d\n", (int)limit.rlim_cur, (int)limit.rlim_max);
@@ -134,9 +139,12 @@ int main() {
 
 def test_limits_of_time_memory_and_output_end_a_run_and_the_next_one_works() -> None:
     with ProgramRunner("limited.cu", LIMITED) as runner:
-        assert runner.run("flood").signal == "SIGXFSZ"
-        assert len(runner.run("flood").output) <= MAX_OUTPUT_BYTES
-        assert runner.run("memory").signal == "SIGSEGV"
+        flooded = runner.run("flood")
+        assert flooded.signal == "SIGXFSZ"
+        assert len(flooded.output) <= MAX_OUTPUT_BYTES
+        exhausted = runner.run("memory")
+        assert exhausted.signal == "SIGSEGV"
+        assert sum(map(int, exhausted.output.split())) < MAX_MEMORY_BYTES
         assert runner.run("abort").signal == "SIGABRT"
         # Its limit is of processor time, or of the clock if the machine is busy.
         assert runner.run("endless").signal in ("SIGXCPU", "SIGKILL")
