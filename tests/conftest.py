@@ -41,7 +41,7 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
 
 # Thousands of tests keep much alive, built modules above all: to look through it all the time takes a tenth of the run.
-gc.set_threshold(20_000, 20, 100)
+gc.set_threshold(*eval(os.environ.get("H1_GC", "(20_000, 20, 100)")))
 
 _COUNT_DEVICES = "import pycuda.driver as cuda; cuda.init(); print(cuda.Device.count())"
 
@@ -90,16 +90,13 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
     # Pytest collects garbage five times in the end, each time through all that the tests have kept: seconds.
-    gc.collect()
     gc.freeze()
 
 
 @pytest.fixture
-def only_new_garbage() -> Iterator[None]:
+def only_new_garbage() -> None:
     """Let `gc.collect` look only through what the test makes, not through all that earlier tests have kept."""
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
