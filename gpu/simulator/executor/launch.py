@@ -23,7 +23,9 @@ from gpu.base.warp import WARP
 from gpu.simulator import ir
 from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.lockstep import LockstepCompiler
-from gpu.simulator.executor.scheduling.choosers import AccessHistory, Chooser, RoundRobinChooser
+from gpu.simulator.executor.scheduling.access_history import AccessHistory
+from gpu.simulator.executor.scheduling.announcements import AnnouncementChooser
+from gpu.simulator.executor.scheduling.choosers import Chooser, RoundRobinChooser
 from gpu.simulator.executor.scheduling.directed import DirectedChooser
 from gpu.simulator.executor.scheduling.execution_order import ExecutionOrder, create_order
 from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
@@ -93,7 +95,10 @@ PREEMPTED = "preempt"
 
 _PREEMPTED_BLOCKS, _MAX_PREEMPTED, _PREEMPTED_SECONDS = 4, 32, 1.2
 """The fewest blocks of these trials, if the grid has as many; their number, and their seconds of processor time; and
-again for those in which strong writes also become visible late."""
+again for those of announcements, and for those in which strong writes also become visible late."""
+
+_ANNOUNCED = "announced"
+"""As many trials with preemption, in which a warp is stopped before it announces what it has read."""
 
 _REORDERED_TRIALS = 4
 """The trials in which the writes at one place in the source become visible late."""
@@ -550,8 +555,10 @@ class SimulatedKernel:
             if schedule == PREEMPTED:
                 fewest = self._round_up_blocks(launch, _PREEMPTED_BLOCKS)
                 block_counts = [min(fewest, *counts), *counts]
-                for is_late in (False, True) if BUFFERED in self._trial_orders else (False,):
-                    self._run_preempted_trials(launch, observer, block_counts, history, trials, is_late=is_late)
+                kinds = (PREEMPTED, _ANNOUNCED, BUFFERED) if BUFFERED in self._trial_orders else (PREEMPTED, _ANNOUNCED)
+                for kind in kinds:
+                    if kind != _ANNOUNCED or history.announcements:
+                        self._run_preempted_trials(launch, observer, block_counts, history, trials, kind)
                 continue
             for count in counts:
                 is_named = schedule in TRIAL_SCHEDULES
@@ -606,30 +613,26 @@ class SimulatedKernel:
         counts: Sequence[int],
         history: AccessHistory,
         probes: int,
-        *,
-        is_late: bool,
+        kind: str,
     ) -> None:
         """Run the first blocks many times, each time stopping warps before other strong accesses.
 
         They go on only if a trial, also one of another kind, shows that some location is written by several warps, and
-        that a value read there is tested. They also end with the first finding. `counts` are the numbers of blocks to
-        try, the smallest first; `probes` is the number of other trials, and `history` has what they showed.
+        that a value read there is tested; or, if `kind` is `_ANNOUNCED`, that a warp announces what it has read. They
+        also end with the first finding. `counts` are the numbers of blocks to try, the smallest first; `probes` is the
+        number of other trials, and `history` has what they showed.
         """
         limit, remaining = self._limit_trials(), sorted(set(counts))
         for seed in range(_MAX_PREEMPTED):
             is_probe = probes < _PROBES and launch.geometry(remaining[0]).lanes <= _PROBE_LANES
-            if observer.has_findings or limit.is_exceeded or (probes and not (history.has_decisions or is_probe)):
+            is_needed = not probes or history.has_decisions or is_probe or kind == _ANNOUNCED
+            if observer.has_findings or limit.is_exceeded or not is_needed:
                 return
-            create_chooser: Callable[..., PreemptingChooser]
-            if is_late:
-                create_chooser = partial(PreemptingChooser, seed, has_late_writes=True)
-            else:
-                create_chooser = (
-                    partial(DirectedChooser, seed - seed // 3) if seed % 3 else partial(PreemptingChooser, seed // 3)
-                )
+            create_chooser = _select_chooser(kind, seed)
             known, order = history.copy(), ExecutionOrder(create_chooser(history=history))
-            starvation = self._run_trial(launch, observer, BUFFERED if is_late else PREEMPTED, order, remaining[0])
-            if starvation is not None and starvation.is_deadlock and not is_late:
+            name = BUFFERED if kind == BUFFERED else PREEMPTED
+            starvation = self._run_trial(launch, observer, name, order, remaining[0])
+            if starvation is not None and starvation.is_deadlock and kind != BUFFERED:
                 lanes = ExecutionOrder(create_chooser(history=known, lanes_per_part=1), lanes_per_part=1)
                 self._check_deadlock(launch, remaining[0], lanes)
             elif starvation is not None and len(remaining) > 1:
@@ -975,6 +978,15 @@ class SimulatedKernel:
                 given = "an array" if isinstance(argument, np.ndarray) else getattr(argument, "dtype", argument)
                 raise LaunchError(f"{self.name}: the argument {name} is {type}, not {given}.")
         return values
+
+
+def _select_chooser(kind: str, seed: int) -> Callable[..., PreemptingChooser]:
+    """Return the chooser of a trial of a kind: `PREEMPTED`, `_ANNOUNCED` or `BUFFERED`, without its history."""
+    if kind == BUFFERED:
+        return partial(PreemptingChooser, seed, has_late_writes=True)
+    if kind == _ANNOUNCED:
+        return partial(AnnouncementChooser, seed)
+    return partial(DirectedChooser, seed - seed // 3) if seed % 3 else partial(PreemptingChooser, seed // 3)
 
 
 def _print_batch(batch: RunningBatch, on_print: Callable[[str, str], None] | None) -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
 from gpu.base.warp import WARP
-from gpu.simulator.executor.scheduling.choosers import AccessHistory, StrongAccess
+from gpu.simulator.executor.scheduling.access_history import AccessHistory, StrongAccess
 from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
 
 # The probabilities that the other parts are stopped before a write to a location with several writers, before a read of

@@ -6,7 +6,8 @@ import random
 from collections.abc import Sequence
 
 from gpu.base.warp import WARP
-from gpu.simulator.executor.scheduling.choosers import AccessHistory, ShuffledChooser, StrongAccess
+from gpu.simulator.executor.scheduling.access_history import AccessHistory, StrongAccess
+from gpu.simulator.executor.scheduling.choosers import ShuffledChooser
 
 # The number of different priorities of warps.
 _MAX_PRIORITIES = 64

@@ -22,7 +22,8 @@ from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
 from gpu.simulator import ir
 from gpu.simulator.executor.barriers import build_barrier_error, check_barrier
-from gpu.simulator.executor.scheduling.choosers import Chooser, StrongAccess
+from gpu.simulator.executor.scheduling.access_history import StrongAccess
+from gpu.simulator.executor.scheduling.choosers import Chooser
 from gpu.simulator.executor.state.batch import Array
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.observer import IssuedStep, WarpSync

@@ -10,7 +10,7 @@ import pytest
 from gpu.base.errors import SourcePosition
 from gpu.kernel.simulate import simulate
 from gpu.simulator.checkers.races.races import RaceChecker
-from gpu.simulator.executor.scheduling.choosers import AccessHistory, StrongAccess
+from gpu.simulator.executor.scheduling.access_history import AccessHistory, StrongAccess
 from gpu.simulator.executor.scheduling.directed import DirectedChooser
 from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.time_limit import TimeLimit
