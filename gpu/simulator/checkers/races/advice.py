@@ -28,7 +28,8 @@ _ADVICE: dict[RaceScope, str] = {
     "block": "No barrier separates the two accesses: add a __syncthreads() between them",
     "cluster": "No barrier separates the two accesses: add a cluster.sync() between them",
     "grid": "The blocks of a launch are unordered: use {atomic}, or a second launch",
-    "launches": "Concurrent launches are unordered: use {atomic}, or start one launch after the other has ended",
+    "launches": "Concurrent launches are unordered: use {atomic}, start one launch after the other has ended, or let "
+    "them share a flag or lock with a __threadfence() before its release and after its acquire",
 }
 
 RaceCause = Literal[

@@ -3,13 +3,14 @@
 The parent thread's accesses, and all that it is ordered after, happen before the child launch. A child runs
 concurrently with later accesses of its parent, with other blocks of its parent, and with children in other streams,
 until the parent waits for its children. Launches by one block into one stream run one after the other; tail launches
-run after all others.
+run after all others. Concurrent launches synchronize through memory, as the threads of one launch do.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,6 +19,8 @@ import numpy.typing as npt
 
 from gpu.simulator.checkers.races.happens_before import VectorClock
 from gpu.simulator.checkers.races.shadow import Shadow
+from gpu.simulator.checkers.races.synchronization import Synchronization
+from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, merge_launches
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import FIRE_AND_FORGET, ChildLaunch
 
@@ -39,6 +42,8 @@ class _Launch:
     stream: tuple[int, int] | None
     is_tail: bool
     end_time: float = math.inf
+    # The events of concurrent launches that any of its threads have acquired, by launch.
+    acquired: Mapping[int, AcquiredClock] = field(default_factory=dict)
 
 
 class ArrayRecords:
@@ -54,6 +59,13 @@ class ArrayRecords:
         ends = [(int(cells[0]), int(cells[-1]) + 1) for cells, _ in self._slots.values()]
         self._first = min((first for first, _ in ends), default=0) * shadow.cell_size
         self._end = max((end for _, end in ends), default=0) * shadow.cell_size
+
+    def list_records(self, slot: str, cell_size: int) -> tuple[Array, Array]:
+        """Return the cells of `cell_size` bytes that have a record in a slot, and the records."""
+        cells, records = self._slots.get(slot, (_NO_MATCHES, _NO_MATCHES))
+        parts = max(self._cell_size // cell_size, 1)
+        first = cells * self._cell_size // cell_size
+        return (first[:, None] + np.arange(parts)).ravel(), records.repeat(parts)
 
     def may_contain(self, cells: Array, cell_size: int) -> bool:
         """Return whether any of the cells of `cell_size` bytes lies between the first and last cell with a record."""
@@ -78,6 +90,7 @@ class LaunchAccesses:
     """The accesses of a launch or of a part of one. `data` keeps the arrays alive so their addresses stay unique."""
 
     launch: int
+    synchronization: Synchronization
     batch: BlockBatch
     arrays: dict[ArrayKey, ArrayRecords]
     data: tuple[Array, ...]
@@ -94,6 +107,7 @@ class LaunchTree:
         self._pending_children: dict[ChildLaunch, _Launch] = {}
         self._past_accesses: list[LaunchAccesses] = []
         self._concurrent: list[tuple[LaunchAccesses, VectorClock | None]] | None = None
+        self._acquired: Mapping[int, AcquiredClock] | None = None
 
     def batch_begins(self, batch: BlockBatch) -> None:
         """Add a batch of blocks to the running launch."""
@@ -117,12 +131,16 @@ class LaunchTree:
             if launch.parent == self._current:
                 launch.end_time = min(launch.end_time, time)
 
-    def store_accesses(self, batch: BlockBatch, arrays: dict[ArrayKey, tuple[Array, Shadow]]) -> None:
-        """Store the accesses of the running launch to arrays."""
+    def store_accesses(
+        self, batch: BlockBatch, arrays: dict[ArrayKey, tuple[Array, Shadow]], synchronization: Synchronization
+    ) -> None:
+        """Store the accesses of the running launch to arrays, and the synchronization of its threads."""
         records = {key: ArrayRecords(shadow) for key, (_, shadow) in arrays.items()}
         self._past_accesses.append(
-            LaunchAccesses(self._current, batch, records, tuple(data for data, _ in arrays.values()))
+            LaunchAccesses(self._current, synchronization, batch, records, tuple(data for data, _ in arrays.values()))
         )
+        launch = self._launches[self._current]
+        launch.acquired = merge_launches((launch.acquired, synchronization.find_all_launches()))
         if len(self._past_accesses) > _MAX_PAST_LAUNCHES:
             above = set(self._path(self._current))
             oldest = next((n for n, past in enumerate(self._past_accesses) if past.launch not in above), 0)
@@ -134,17 +152,38 @@ class LaunchTree:
         The clock is None if none of the accesses are ordered before it.
         """
         if self._concurrent is None:
-            relations = ((past, self._find_order(past.launch)) for past in self._past_accesses)
+            relations = ((past, self._find_order(past.launch, self._current)) for past in self._past_accesses)
             self._concurrent = [(past, seen) for past, (is_over, seen) in relations if not is_over]
         return self._concurrent
 
-    def _set_current(self, launch: int) -> None:
-        self._current, self._concurrent = launch, None
+    def find_acquired_events(self) -> Mapping[int, AcquiredClock]:
+        """Return the events of concurrent launches that happen before the running launch, by launch.
 
-    def _find_order(self, earlier: int) -> tuple[bool, VectorClock | None]:
-        """Return whether an earlier launch ends before the running one begins; if not, the clock of ordered events."""
-        current_path, earlier_path = self._path(self._current), self._path(earlier)
-        if self._current in earlier_path:
+        The launching threads have acquired them, or threads of launches that have ended before.
+        """
+        if self._acquired is None:
+            clocks = (self._launches[launch].clock for launch in self._path(self._current))
+            acquired = [clock.acquired.launches for clock in clocks if clock is not None and clock.acquired is not None]
+            for number, launch in enumerate(self._launches):
+                if launch.acquired and number != self._current and self._find_order(number, self._current)[0]:
+                    acquired.append(launch.acquired)
+            self._acquired = merge_launches(acquired)
+        return self._acquired
+
+    def are_ordered(self, earlier: int, later: int, threads: Array, events: Array) -> Array:
+        """Return whether events of a launch happen before all those of another launch."""
+        if later < earlier:  # launches are numbered in the order in which they begin
+            return np.zeros(threads.size, bool)
+        is_over, seen = self._find_order(earlier, later)
+        return np.full(threads.size, is_over) if seen is None else seen.includes(threads, events)
+
+    def _set_current(self, launch: int) -> None:
+        self._current, self._concurrent, self._acquired = launch, None, None
+
+    def _find_order(self, earlier: int, later: int) -> tuple[bool, VectorClock | None]:
+        """Return whether an earlier launch ends before a later one begins; if not, the clock of ordered events."""
+        current_path, earlier_path = self._path(later), self._path(earlier)
+        if later in earlier_path:
             return True, None
         shared = next(launch for launch in current_path if launch in earlier_path)
         branch = self._launches[current_path[current_path.index(shared) - 1]]

@@ -19,7 +19,7 @@ from gpu.simulator.checkers.races import read_only
 from gpu.simulator.checkers.races.advice import RaceCause, RaceScope, format_race_advice, format_race_cause
 from gpu.simulator.checkers.races.conflicts import SiteTable, Strength, find_strength, is_narrow
 from gpu.simulator.checkers.races.happens_before import HappensBefore
-from gpu.simulator.checkers.races.launch_tree import ArrayKey, LaunchTree
+from gpu.simulator.checkers.races.launch_tree import ArrayKey, LaunchAccesses, LaunchTree
 from gpu.simulator.checkers.races.old_values import OldValues
 from gpu.simulator.checkers.races.release_sequences import SCOPE_LEVELS
 from gpu.simulator.checkers.races.shadow import (
@@ -32,7 +32,9 @@ from gpu.simulator.checkers.races.shadow import (
     high_records,
     low_records,
 )
+from gpu.simulator.checkers.races.synchronization import SEQUENCE
 from gpu.simulator.checkers.races.tickets import Tickets
+from gpu.simulator.checkers.races.vector_clocks import merge_launches
 from gpu.simulator.executor.launch import BUFFERED, PREEMPTED, TRIAL_SCHEDULES
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
@@ -201,7 +203,7 @@ class RaceChecker(Checker):
     def _store_accesses(self) -> None:
         """Store the accesses of the running launch if other launches may run concurrently."""
         if self._tree.has_children and self._arrays:
-            self._tree.store_accesses(self._batch, self._arrays)
+            self._tree.store_accesses(self._batch, self._arrays, self._order.synchronization)
 
     def batch_begins(self, batch: BlockBatch) -> None:
         self._order.batch_begins(batch)
@@ -415,9 +417,22 @@ class RaceChecker(Checker):
                 shadow = Shadow(memory, batch.geometry.blocks, size)
             else:
                 # An array that is passed twice has one shadow. The reference keeps its address from being reused.
-                _, shadow = self._arrays.setdefault(_array_key(memory), (memory.data, Shadow(memory, 1, size)))
+                key = _array_key(memory)
+                if key not in self._arrays:
+                    self._arrays[key] = memory.data, Shadow(memory, 1, size)
+                    self._continue_sequences(key, self._arrays[key][1])
+                _, shadow = self._arrays[key]
             self._shadows[memory] = shadow
         return shadow
+
+    def _continue_sequences(self, key: ArrayKey, shadow: Shadow) -> None:
+        """Let threads observe what concurrent launches have released in an array."""
+        for past, _ in self._tree.find_concurrent_accesses() if self._tree.has_children else ():
+            if key in past.arrays:
+                cells, numbers = past.arrays[key].list_records(SEQUENCE, shadow.cell_size)
+                self._order.synchronization.continue_sequences(
+                    shadow, cells, numbers, past.synchronization, past.launch
+                )
 
     def _register_event(self, access: Access) -> int:
         """Return an event number for an access, and store its site and values for messages."""
@@ -505,12 +520,8 @@ class RaceChecker(Checker):
         synchronization = self._order.synchronization
         races: Array = np.ones(indices.size, bool)
         if site.is_strong:
-            is_global = checked.access.memory.space == "global"
-            # Without a fence and without a wait for a flag, a kernel does not mean to order its volatile data.
-            is_ordering = self._orders_volatile or synchronization.has_fences or self._sites.has_waits
-            flag_use = ValueUse.WAIT if not is_global else ValueUse(is_ordering)
             levels = synchronization.find_levels(lanes, threads) if self._sites.has_narrow_scopes else None
-            races = self._sites.find_conflicts(site, numbers, levels, flag_use)
+            races = self._find_conflicts(checked, events, levels)
         rest = races.nonzero()[0]
         if rest.size:
             are_strong = self._sites.are_strong(numbers[rest])
@@ -518,9 +529,16 @@ class RaceChecker(Checker):
                 lanes[rest], threads[rest], events[rest], is_strong=site.is_strong, are_strong=are_strong
             )
             rest = rest[races[rest] & are_strong & ~self._sites.properties["reads"][numbers[rest]]]
-            if rest.size and site.action != "atomic":
+            if rest.size:
                 races[rest] = ~self._are_observed(checked, indices[rest], threads[rest], events[rest])
         return races
+
+    def _find_conflicts(self, checked: _CheckedAccess, events: Array, levels: Array | None) -> Array:
+        """Return whether a strong access conflicts with earlier ones; levels as of `SiteTable.find_conflicts`."""
+        # Without a fence and without a wait for a flag, a kernel does not mean to order its volatile data.
+        is_ordering = self._orders_volatile or self._order.synchronization.has_fences or self._sites.has_waits
+        flag_use = ValueUse(is_ordering) if checked.access.memory.space == "global" else ValueUse.WAIT
+        return self._sites.find_conflicts(checked.access.site, self._site_of_event[events], levels, flag_use)
 
     def _are_observed(self, checked: _CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
         """Return whether a strong read that is ordered before the current access has observed earlier strong writes."""
@@ -563,10 +581,48 @@ class RaceChecker(Checker):
                 races = ~reported[at]
                 if seen is not None:
                     races &= ~seen.includes(threads, events)
+                are_strong = self._sites.are_strong(self._site_of_event[events])
                 if is_flag and action == "read":
-                    races &= ~self._sites.are_strong(self._site_of_event[events])
+                    races &= ~are_strong
+                elif is_flag:
+                    races &= self._find_conflicts(checked, events, None)
+                rest = races.nonzero()[0]
+                if rest.size:
+                    races[rest] = ~self._have_acquired(
+                        checked.lanes[at[rest]],
+                        past,
+                        threads[rest],
+                        events[rest],
+                        is_strong=is_flag,
+                        are_strong=are_strong[rest],
+                    )
+                    if is_flag and action != "read":
+                        races[rest] &= ~(
+                            are_strong[rest] & self._are_observed(checked, at[rest], threads[rest], events[rest])
+                        )
                 reported[at[races]] = True
                 self._report(checked, at[races], threads[races], events[races], past.batch)
+
+    def _have_acquired(
+        self, lanes: Array, past: LaunchAccesses, threads: Array, events: Array, *, is_strong: bool, are_strong: Array
+    ) -> Array:
+        """Return whether lanes have acquired events of threads of a concurrent launch, each of which may be strong."""
+        acquired: Array = np.zeros(lanes.size, bool)
+        for lane in np.unique(lanes).tolist():
+            launches = merge_launches(
+                (
+                    self._tree.find_acquired_events(),
+                    self._order.synchronization.find_launches(lane, is_strong=is_strong),
+                )
+            )
+            chosen = (lanes == lane).nonzero()[0]
+            for launch, clock in launches.items():
+                if launch == past.launch:
+                    per_block = past.batch.geometry.lanes_per_block
+                    acquired[chosen] |= clock.includes(threads[chosen], events[chosen], per_block)
+                else:
+                    acquired[chosen] |= self._tree.are_ordered(past.launch, launch, threads[chosen], events[chosen])
+        return acquired & ~past.synchronization.are_unfenced(threads, events, are_strong & is_strong)
 
     def _other_writer(
         self, checked: _CheckedAccess, indices: Array, lanes: Array, records: Array, threads: Array

@@ -77,6 +77,11 @@ class ReleaseSequence:
         self.has_narrow_write |= is_narrow
         self.length += 1
 
+    def append_events(self, clock: AcquiredClock) -> None:
+        """Append releases of another launch, which make events known to all readers of device scope."""
+        self._add("device", ClockSnapshot(0, acquired=clock))
+        self.length += 1
+
     def _add(self, group: Hashable, snapshot: ClockSnapshot) -> None:
         indices, snapshots = self._releases[group]
         indices.append(self.length)

@@ -17,7 +17,13 @@ from gpu.simulator.checkers.races.advice import RaceCause
 from gpu.simulator.checkers.races.critical_sections import CriticalSections
 from gpu.simulator.checkers.races.release_sequences import DEVICE_LEVEL, LEVELS, SCOPE_LEVELS, Reader, ReleaseSequence
 from gpu.simulator.checkers.races.shadow import Shadow
-from gpu.simulator.checkers.races.vector_clocks import AcquiredClock, ClockSnapshot, build_snapshot, merge_clocks
+from gpu.simulator.checkers.races.vector_clocks import (
+    AcquiredClock,
+    ClockSnapshot,
+    build_snapshot,
+    merge_clocks,
+    merge_launches,
+)
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.observer import Access
@@ -26,7 +32,7 @@ from gpu.simulator.ir.value_uses import ValueUse
 
 Array = npt.NDArray[Any]
 
-_SEQUENCE = "release sequence"
+SEQUENCE = "release sequence"
 """The slot of shadow memory with the numbers of release sequences, from 1."""
 
 _RELEASES, _ACQUIRES = ("release", "acq_rel"), ("acquire", "acq_rel")
@@ -110,6 +116,10 @@ class Synchronization:
     def __init__(self) -> None:
         self._sequences: list[ReleaseSequence] = []
         self._sections = CriticalSections()
+        self._of_lane: dict[int, _Knowledge] = {}
+        self._of_block: dict[int, _Knowledge] = {}
+        # The events of other launches that threads of earlier batches have acquired, by launch.
+        self._launches: Mapping[int, AcquiredClock] = {}
         self.has_fences = False
         """Whether the launch has executed fences, or accesses that acquire or release."""
 
@@ -130,8 +140,8 @@ class Synchronization:
         self._fences: tuple[_Fences, ...] = ()
         # The time of each lane's last fence that acquires, of any scope.
         self._acquire_times = np.zeros(geometry.lanes, np.int64)
-        self._of_lane: dict[int, _Knowledge] = {}
-        self._of_block: dict[int, _Knowledge] = {}
+        self._launches = self.find_all_launches()
+        self._of_lane, self._of_block = {}, {}
         self._of_phase: dict[int, _Knowledge] = {}
         self._sections.batch_begins(geometry.lanes, self._first_thread)
 
@@ -202,6 +212,53 @@ class Synchronization:
     def _find_knowledge(self, lane: int) -> list[_Knowledge]:
         of_block = self._of_block.get(lane // self._threads_per_block)
         return [each for each in (self._of_lane.get(lane), of_block) if each is not None]
+
+    # Other launches
+
+    def continue_sequences(
+        self, shadow: Shadow, cells: Array, numbers: Array, other: Synchronization, launch: int
+    ) -> None:
+        """Continue release sequences of a launch that may run at the same time.
+
+        Parameters
+        ----------
+        shadow : Shadow
+            The shadow memory of an array that the running launch has not accessed yet.
+        cells, numbers : array of int
+            Cells, and the number of the sequence of each of them in the other launch.
+        other : Synchronization
+            The synchronization of the other launch.
+        launch : int
+            Its number.
+        """
+        reader = Reader(-1, -1, DEVICE_LEVEL)
+        for number in np.unique(numbers).tolist():
+            sequence = other._sequences[number - 1]
+            known = sequence.find_known_events(sequence.length, reader, weak=False)
+            if known is None:
+                continue
+            continued = ReleaseSequence(self._blocks)
+            launches = {**known.launches, launch: known}
+            continued.append_events(AcquiredClock(np.zeros(self._blocks, np.int64), launches=launches))
+            self._sequences.append(continued)
+            shadow.get_or_create(SEQUENCE)[cells[numbers == number]] = len(self._sequences)
+
+    def find_launches(self, lane: int, *, is_strong: bool) -> Mapping[int, AcquiredClock]:
+        """Return the events of other launches that a lane has acquired, by launch."""
+        return merge_launches(
+            clock.launches
+            for known in self._find_knowledge(lane)
+            for clock in self._iterate_clocks(known, lane, is_strong=is_strong)
+        )
+
+    def find_all_launches(self) -> Mapping[int, AcquiredClock]:
+        """Return the events of other launches that any thread of the launch has acquired, by launch."""
+        clocks = (each.acquired for each in (*self._of_lane.values(), *self._of_block.values()))
+        return merge_launches((self._launches, *(clock.launches for clock in clocks if clock is not None)))
+
+    def are_unfenced(self, threads: Array, events: Array, are_strong: Array) -> Array:
+        """Return whether accesses are in critical sections without a fence, for threads of another launch."""
+        return self._sections.are_unfenced(threads, events, np.full(threads.size, DEVICE_LEVEL), are_strong)
 
     # Fences
 
@@ -302,7 +359,7 @@ class Synchronization:
 
     def record_write(self, shadow: Shadow, cells: Array) -> None:
         """Record a weak write: it ends the release sequences of its cells."""
-        sequences = shadow.get(_SEQUENCE)
+        sequences = shadow.get(SEQUENCE)
         if sequences is not None:
             sequences[cells] = 0
 
@@ -333,7 +390,7 @@ class Synchronization:
             Returns what a lane knows now.
         """
         site = access.site
-        sequences = shadow.get(_SEQUENCE)
+        sequences = shadow.get(SEQUENCE)
         writes = site.action != "read"
         self.has_fences |= site.order in _ORDERING
         if sequences is None and not writes:
@@ -366,11 +423,11 @@ class Synchronization:
 
         `releases` has whether each lane's access is a release; `accessed` are the lanes and their cells.
         """
-        site, (lanes, cells), sequences = access.site, accessed, shadow.get(_SEQUENCE)
+        site, (lanes, cells), sequences = access.site, accessed, shadow.get(SEQUENCE)
         if sequences is None:
             if not releases.any():
                 return
-            sequences = shadow.get_or_create(_SEQUENCE)
+            sequences = shadow.get_or_create(SEQUENCE)
         width = max(access.size // shadow.cell_size, 1)
         involved = sequences.take(cells) != 0
         if site.action == "write":

@@ -27,11 +27,14 @@ class AcquiredClock:
         For each block of the grid, the time up to which the events of all its threads are included.
     warp_times, thread_times : mapping of int to int
         The times of warps and threads of which more is included.
+    launches : mapping of int to AcquiredClock
+        The events of other launches that are included, by the number of the launch in the launch tree.
     """
 
     block_times: Array
     warp_times: Mapping[int, int] = field(default_factory=dict)
     thread_times: Mapping[int, int] = field(default_factory=dict)
+    launches: Mapping[int, AcquiredClock] = field(default_factory=dict)
 
     def includes(self, threads: Array, events: Array, threads_per_block: int) -> Array:
         """Return whether events of some threads are included."""
@@ -61,9 +64,11 @@ class ClockBuilder:
             self.block_times = np.zeros(blocks, np.int64)
             self.warp_times: dict[int, int] = {}
             self.thread_times: dict[int, int] = {}
+            self.launches: Mapping[int, AcquiredClock] = {}
         else:
             self.block_times = base.block_times.copy()
             self.warp_times, self.thread_times = dict(base.warp_times), dict(base.thread_times)
+            self.launches = base.launches
         self._added = {id(base)}
 
     def add_clock(self, clock: AcquiredClock | None) -> None:
@@ -74,6 +79,8 @@ class ClockBuilder:
         np.maximum(self.block_times, clock.block_times, out=self.block_times)
         _raise_times(self.warp_times, clock.warp_times)
         _raise_times(self.thread_times, clock.thread_times)
+        if clock.launches:
+            self.launches = merge_launches((self.launches, clock.launches))
 
     def add_snapshot(self, snapshot: ClockSnapshot, *, weak: bool) -> None:
         """Add the events of a snapshot, with those that are known only to strong accesses if `weak`."""
@@ -89,7 +96,7 @@ class ClockBuilder:
 
     def build(self) -> AcquiredClock:
         """Return the clock."""
-        return AcquiredClock(self.block_times, self.warp_times, self.thread_times)
+        return AcquiredClock(self.block_times, self.warp_times, self.thread_times, self.launches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +171,15 @@ def merge_clocks(clocks: Iterable[AcquiredClock | None]) -> AcquiredClock | None
     for clock in different[1:]:
         builder.add_clock(clock)
     return builder.build()
+
+
+def merge_launches(mappings: Iterable[Mapping[int, AcquiredClock]]) -> Mapping[int, AcquiredClock]:
+    """Return the events of launches that any of several mappings include, by launch."""
+    merged: dict[int, AcquiredClock] = {}
+    for launches in mappings:
+        for launch, clock in launches.items():
+            merged[launch] = merge_clocks((merged.get(launch), clock)) or clock
+    return merged
 
 
 def _raise_times(times: dict[int, int], other: Mapping[int, int], known: int = 0) -> None:

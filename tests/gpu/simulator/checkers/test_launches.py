@@ -102,6 +102,57 @@ def test_what_races(body: str, grid: int, block: int, other: int, child: int) ->
     assert ", in launches that run at the same time" in findings[0].message
 
 
+LOCK = """\
+__device__ void lock(int *p) {{ while (atomicCAS(p, 0, 1)) {{ }} {acquire} }}
+__device__ void unlock(int *p) {{ {release} atomicExch(p, 0); }}
+__global__ void count(int *p) {{ lock(p); p[1]++; unlock(p); }}
+__global__ void hasty(int *p) {{ while (atomicCAS(p, 0, 1)) {{ }} p[1]++; unlock(p); }}
+__global__ void open(int *p) {{ lock(p); p[1]++; {release} *(volatile int *)p = 0; }}
+__global__ void plain(int *p) {{ p[1]++; }}
+__global__ void pass(int *p) {{ if (blockIdx.x) {{ lock(p + 2); lock(p); unlock(p); unlock(p + 2); }}
+                               else {{ lock(p + 2); p[1]++; unlock(p + 2); }} }}
+__global__ void first(int *p) {{ if (blockIdx.x == 0) {{ lock(p); unlock(p); }} }}
+__global__ void twice(int *p) {{ lock(p); unlock(p); plain<<<1, 1>>>(p); }}
+"""
+FENCE = "__threadfence();"
+IN_STREAM = "<<<1, 1, 0, {}>>>(p);".format
+
+
+@pytest.mark.parametrize(
+    ("acquire", "release", "body", "is_right"),
+    [
+        (FENCE, FENCE, f"count{IN_STREAM('s')} count{IN_STREAM('r')}", True),
+        (FENCE, FENCE, "count<<<2, 1, 0, s>>>(p); count<<<2, 1, 0, r>>>(p);", True),
+        (FENCE, FENCE, f"count{IN_STREAM('s')} plain{IN_STREAM('r')}", False),
+        (FENCE, FENCE, f"hasty{IN_STREAM('s')} count{IN_STREAM('r')}", False),
+        (FENCE, FENCE, f"count{IN_STREAM('s')} hasty{IN_STREAM('r')}", False),
+        (FENCE, "", f"count{IN_STREAM('s')} count{IN_STREAM('r')}", False),
+        ("__threadfence_block();", FENCE, f"count{IN_STREAM('s')} count{IN_STREAM('r')}", False),
+        (FENCE, "__threadfence_block();", f"count{IN_STREAM('s')} count{IN_STREAM('r')}", False),
+        (FENCE, FENCE, f"open{IN_STREAM('s')} open{IN_STREAM('r')}", True),
+        (FENCE, FENCE, f"open{IN_STREAM('s')} count{IN_STREAM('r')}", True),
+        # The parent's accesses after the launch are concurrent too.
+        (FENCE, FENCE, f"count{IN_STREAM('s')} lock(p); p[1]++; unlock(p);", True),
+        (FENCE, FENCE, f"count{IN_STREAM('s')} lock(p); unlock(p); p[1]++;", False),
+        (FENCE, FENCE, f"plain{IN_STREAM('s')} lock(p); unlock(p); count{IN_STREAM('r')}", False),
+        # What a launch has acquired is known to its children, and to launches that follow it in its stream; what it
+        # releases includes launches that it follows.
+        (FENCE, FENCE, f"count{IN_STREAM('s')} twice{IN_STREAM('r')}", True),
+        (FENCE, FENCE, f"count{IN_STREAM('s')} count{IN_STREAM('r')} plain{IN_STREAM('r')}", True),
+        (FENCE, FENCE, f"plain{IN_STREAM('s')} count{IN_STREAM('s')} count{IN_STREAM('r')}", True),
+        (FENCE, FENCE, f"count{IN_STREAM('s')} plain{IN_STREAM('s')} count{IN_STREAM('r')}", False),
+        (FENCE, FENCE, f"count{IN_STREAM('s')} first<<<2, 1, 0, r>>>(p); plain{IN_STREAM('r')}", True),
+        # It passes from thread to thread: the other block takes the first lock, before or after the data are accessed.
+        (FENCE, FENCE, "pass<<<1, 1, 0, s>>>(p); pass<<<2, 1, 0, r>>>(p);", True),
+    ],
+)
+def test_launches_synchronize_through_memory(acquire: str, release: str, body: str, is_right: bool) -> None:
+    checker = RaceChecker()
+    source = LOCK.format(acquire=acquire, release=release) + f"__global__ void f(int *p) {{ {STREAMS} {body} }}"
+    launch_watched(checker, source, np.zeros(8, np.int32), grid=1, block=1)
+    assert bool(checker.findings) != is_right
+
+
 VOLATILE = """\
 __global__ void look(const volatile int *p, int *out) { *out = p[0]; }
 __global__ void flag(volatile int *p) { p[0] = 1; }
@@ -189,8 +240,9 @@ def test_the_message() -> None:
     assert finding.message == (
         "Race reported between Write access at test.cu:8 by thread (2,0,0) in block (0,0,0) and Read access at "
         "test.cu:2 by thread (0,0,0) in block (0,0,0) on element 1 of p (global memory), in launches that run at the "
-        "same time: wrote 5, read 5. Concurrent launches are unordered: use an atomic operation, or "
-        "start one launch after the other has ended."
+        "same time: wrote 5, read 5. Concurrent launches are unordered: use an atomic operation, start one launch "
+        "after the other has ended, or let them share a flag or lock with a __threadfence() before its release and "
+        "after its acquire."
     )
 
 

@@ -289,6 +289,10 @@ LOCKS = {
         lock(FENCE, f"{FENCE} atomicExch(lock, 0); data[0] += 1;", "int old = data[0];"),
         NO_RELEASE_FENCE,
     ),
+    "released by volatile writes and by exchanges": (
+        lock(FENCE, f"{FENCE} if (b % 2 == 0) {{ *(volatile int *)lock = 0; return; }}"),
+        "",
+    ),
     "read without the lock": (f"{lock(FENCE, FENCE)} if (t == 1) out[b] = data[0];", NO_CAUSE),
     "a block holds it": (
         (
