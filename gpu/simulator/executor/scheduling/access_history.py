@@ -29,7 +29,7 @@ class StrongAccess(NamedTuple):
 class _Location:
     """The parts that wrote a location, the sites that accessed it, and whether one of them tests its value.
 
-    `announced` has the locations that a part has read and tested before its write, by part and site.
+    `announced` has the locations that a part has read before its write, by part and site.
     """
 
     def __init__(self) -> None:
@@ -51,8 +51,8 @@ class AccessHistory:
     swaps : set of AccessSite
         The compare-and-swaps in the source before which a part reads other locations too.
     announcements : set of AccessSite
-        The writes in the source that follow tested reads of their part, and whose values are tested by a part that has
-        written what was read.
+        The writes in the source, without compare-and-swaps, that follow reads of their part, and whose values are
+        tested by a part that has written what was read.
     """
 
     def __init__(self) -> None:
@@ -64,8 +64,8 @@ class AccessHistory:
         self._most_writes: Counter[AccessSite] = Counter()
         self._writes: Counter[AccessSite] = Counter()
         self._locations: defaultdict[Hashable, _Location] = defaultdict(_Location)
-        # The locations that a part has read and tested since its last write.
-        self._tested: defaultdict[int, set[Hashable]] = defaultdict(set)
+        # The locations that a part has read since its last write.
+        self._read: defaultdict[int, set[Hashable]] = defaultdict(set)
 
     def copy(self) -> AccessHistory:
         """Return what the runs show so far, to be extended by another run than this history."""
@@ -80,7 +80,7 @@ class AccessHistory:
         self._most_writes |= self._writes
         self._writes.clear()
         self._locations.clear()
-        self._tested.clear()
+        self._read.clear()
 
     def note(self, access: StrongAccess) -> None:
         """Note an access of the current run."""
@@ -104,10 +104,11 @@ class AccessHistory:
                 ):
                     self.announcements.add(site)
         if access.writes:
-            if read := self._tested.pop(access.part, set()):
+            read = self._read.pop(access.part, set())
+            if read and access.expected is None:  # a compare-and-swap tests itself
                 location.announced[access.part, access.site] |= read
-        elif access.is_tested:
-            self._tested[access.part].add(access.location)
+        else:
+            self._read[access.part].add(access.location)
 
     def choose_write(self, number: int, generator: random.Random) -> tuple[AccessSite, int] | None:
         """Return a write in the source to a location with several writers, and which of its executions in a run.

@@ -18,7 +18,7 @@ from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
 
 # The probabilities that a reader is stopped before an announcement, that it continues after a test of the announcement,
 # and that the remover stays stopped until the location of the reader's compare-and-swap changes once more.
-_STOP_PROBABILITY, _TEST_PROBABILITY, _HOLD_PROBABILITY = 0.4, 0.3, 0.6
+_STOP_PROBABILITY, _TEST_PROBABILITIES, _HOLD_PROBABILITY = 0.4, (0.3, 0.9), 0.6
 
 # The strong accesses in a state before the stopped parts continue in any case.
 _MAX_ACCESSES = 100
@@ -38,7 +38,9 @@ class _State(Enum):
     REMOVAL = auto()
     """The reader is stopped until another part has changed what it has read, and has tested the announcement."""
     USE = auto()
-    """The remover is stopped until the reader waits or ends, or is about to execute a compare-and-swap that fails."""
+    """The remover is stopped until the reader waits or ends, withdraws its announcement, or fails to swap."""
+    WITHDRAWAL = auto()
+    """The reader is stopped before it withdraws its announcement, until all others wait or have ended."""
     RETURN = auto()
     """The reader is stopped until its compare-and-swap succeeds, although what it has read is out of date."""
 
@@ -59,6 +61,7 @@ class AnnouncementChooser(PreemptingChooser):
     def __init__(self, seed: int, history: AccessHistory, *, lanes_per_part: int = WARP) -> None:
         super().__init__(seed, history, lanes_per_part=lanes_per_part)
         self._target = history.choose_announcement(seed)
+        self._test_probability = self._generator.choice(_TEST_PROBABILITIES)
         # The reads of each part since its last write, and since its last compare-and-swap.
         self._latest_reads: defaultdict[int, _Reads] = defaultdict(dict)
         self._reads: defaultdict[int, _Reads] = defaultdict(dict)
@@ -104,11 +107,11 @@ class AnnouncementChooser(PreemptingChooser):
             self._enter(_State.NOTHING)
         changes_state = self._changes_state(access)
         self._note_read(access)
-        is_directed = self._state in (_State.USE, _State.RETURN) or self._first is not None
-        if changes_state or is_directed:
-            self.history.note(access)
-            return changes_state
-        return super().preempts(access)
+        is_random = self._state in (_State.NOTHING, _State.REMOVAL) and self._first is None
+        if is_random and not changes_state:
+            return super().preempts(access)
+        self.history.note(access)
+        return changes_state
 
     def _changes_state(self, access: StrongAccess) -> bool:
         """Return whether other parts run before an access, as a part is stopped or continues."""
@@ -117,8 +120,8 @@ class AnnouncementChooser(PreemptingChooser):
                 return self._stop_reader(access)
             case _State.REMOVAL:
                 return self._follow_remover(access)
-            case _State.USE if access.part == self._reader and access.expected is not None:
-                return self._stop_swap(access)
+            case _State.USE if access.part == self._reader and access.writes:
+                return self._stop_use(access)
             case _State.RETURN:
                 return self._await_return(access)
         return False
@@ -134,23 +137,29 @@ class AnnouncementChooser(PreemptingChooser):
         return True
 
     def _follow_remover(self, access: StrongAccess) -> bool:
-        if access.part == self._first:
-            if self._has_tested and self._generator.random() < _TEST_PROBABILITY:
+        if self._first is None and self._writer is not None and _are_outdated(self._announced):
+            self._first, self._writer = self._writer, None
+            if access.part != self._first:
+                return True
+        if access.part == self._first and access.location == self._location:
+            self._has_tested = access.is_tested and _are_outdated(self._announced)
+            if not self._has_tested:
+                self._first = None
+        elif access.part == self._first and self._has_tested:  # it does not test the announcement again
+            self._has_tested = False
+            if self._generator.random() < self._test_probability:
                 self._remover = access.part
                 self._enter(_State.USE, stopped=access.part, first=self._reader)
                 return True
-            self._has_tested = access.is_tested and access.location == self._location
-            if self._has_tested and not _are_outdated(self._announced):
-                self._first, self._has_tested = None, False
-        elif self._writer is not None and self._first is None and _are_outdated(self._announced):
-            self._first, self._writer = self._writer, None
-            return access.part != self._first
         if access.writes and access.location in self._announced:
             self._writer = access.part
         return False
 
-    def _stop_swap(self, access: StrongAccess) -> bool:
-        if access.read_bytes() == access.expected:
+    def _stop_use(self, access: StrongAccess) -> bool:
+        if access.location == self._location:
+            self._enter(_State.WITHDRAWAL, stopped=self._reader, first=self._remover)
+            return True
+        if access.expected is None or access.read_bytes() == access.expected:
             return False
         self._enter(_State.RETURN, stopped=self._reader, first=self._remover)
         self._swap, self._found = access, access.read_bytes()
@@ -179,9 +188,7 @@ class AnnouncementChooser(PreemptingChooser):
             self._reads.pop(access.part, None)
         if not access.writes and access.expected is None:
             read = access.read_bytes(), access.read_bytes
-            self._reads[access.part][access.location] = read
-            if access.is_tested:
-                self._latest_reads[access.part][access.location] = read
+            self._reads[access.part][access.location] = self._latest_reads[access.part][access.location] = read
 
 
 def _are_outdated(reads: _Reads) -> bool:

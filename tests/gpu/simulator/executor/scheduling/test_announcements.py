@@ -46,8 +46,47 @@ HAZARD = """__global__ void run(int *current, int *hazard, int *slot, int *out, 
     ids=["read again", "not read again"],
 )
 def test_a_reader_announces_a_slot_that_has_been_replaced(test: str, kinds: set[str]) -> None:
-    arguments = ["zeros:1", "zeros:3", "zeros:2", "zeros:3", np.int32(2)]
+    arguments = ["zeros:1", "zeros:3", "zeros:2", "zeros:3", np.int32(4)]
     findings = simulate("test.cu", "run", 3, 1, arguments, source=HAZARD.format(test=test)).findings
+    assert {finding.kind for finding in findings} == kinds
+
+
+EPOCHS = """__global__ void run(int *epoch, int *local, int *current, int *slot, int *out, int rounds) {{
+    const int me = blockIdx.x;
+    if (me == 0) {{
+        for (int r = 1; r <= rounds; r++) {{
+            slot[r % 2] = r;
+            __threadfence();
+            atomicExch(current, r % 2);
+            __threadfence();
+            atomicExch(epoch, r);
+            __threadfence();
+            for (int w = 1; w < gridDim.x; w++) while ({test}) {{ }}
+            __threadfence();
+        }}
+    }} else {{
+        for (int r = 0; r < rounds; r++) {{
+            atomicExch(&local[me], atomicAdd(epoch, 0) + 1);
+            __threadfence();
+            const int at = atomicAdd(current, 0);
+            __threadfence();
+            out[me] = slot[at];
+            __threadfence();
+            atomicExch(&local[me], 0);
+        }}
+    }}
+}}"""
+"""The first block writes two slots in turn, and waits for readers, which announce the epoch that they have read."""
+
+
+@pytest.mark.parametrize(
+    ("test", "kinds"),
+    [("atomicAdd(&local[w], 0) != 0", set()), ("atomicAdd(&local[w], 0) == r", {"race"})],
+    ids=["any epoch", "the last epoch"],
+)
+def test_a_reader_announces_an_epoch_that_is_over(test: str, kinds: set[str]) -> None:
+    arguments = ["zeros:1", "zeros:3", "zeros:1", "zeros:2", "zeros:3", np.int32(4)]
+    findings = simulate("test.cu", "run", 3, 1, arguments, source=EPOCHS.format(test=test)).findings
     assert {finding.kind for finding in findings} == kinds
 
 
