@@ -41,7 +41,7 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
 
 # Thousands of tests keep much alive, built modules above all: to look through it all the time takes a tenth of the run.
-gc.set_threshold(*eval(os.environ.get("H1_GC", "(20_000, 20, 100)")))
+gc.set_threshold(20_000, 20, 100)
 
 _COUNT_DEVICES = "import pycuda.driver as cuda; cuda.init(); print(cuda.Device.count())"
 
