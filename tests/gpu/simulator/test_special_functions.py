@@ -207,6 +207,46 @@ def _to_signed(value: int, bits: int) -> int:
     return value - 2**bits if value >> bits - 1 else value
 
 
+def test_integers_are_converted_to_floats_in_all_directions() -> None:
+    conversions = {
+        "int2float": (np.int32, np.float32), "uint2float": (np.uint32, np.float32), "ll2float": (np.int64, np.float32),
+        "ull2float": (np.uint64, np.float32), "ll2double": (np.int64, np.float64),
+        "ull2double": (np.uint64, np.float64),
+    }  # fmt: skip
+    types = {np.int32: "int", np.uint32: "unsigned int", np.int64: "long long", np.uint64: "unsigned long long"}
+    for name, (source_type, target_type) in conversions.items():
+        limits = np.iinfo(source_type)
+        x = np.random.default_rng(7).integers(limits.min, limits.max, 32, source_type, endpoint=True)
+        x[:4] = limits.min, limits.max, limits.max - 1, 1 << 25 | 1
+        target = "float" if target_type is np.float32 else "double"
+        text = f"""__global__ void k({target} *out, const {types[source_type]} *x) {{
+            int i = threadIdx.x;
+            out[i] = __{name}_rd(x[i]); out[32 + i] = __{name}_ru(x[i]); out[64 + i] = __{name}_rz(x[i]);
+        }}"""
+        down, up, to_zero = run_kernel(text, "k", np.zeros((3, 32), target_type), x)[0]
+        for lane, number in enumerate(x.tolist()):
+            below, above = int(down[lane]), int(up[lane])
+            assert below <= number <= above, (name, number)
+            exact = below == above
+            assert exact or np.nextafter(down[lane], target_type(np.inf)) == up[lane], (name, number)
+            assert int(to_zero[lane]) == (below if number >= 0 else above)
+
+
+def test_doubles_are_converted_to_floats_in_all_directions() -> None:
+    source = """__global__ void k(float *out, const double *x) {
+        int i = threadIdx.x;
+        out[i] = __double2float_rd(x[i]); out[4 + i] = __double2float_ru(x[i]); out[8 + i] = __double2float_rz(x[i]);
+    }"""
+    largest, smallest = float(np.finfo(np.float32).max), float(np.finfo(np.float32).smallest_subnormal)
+    x = np.array([0.1, -0.1, 1e300, -1e-300])
+    down, up, to_zero = run_kernel(source, "k", np.zeros((3, 4), np.float32), x, block=4)[0].tolist()
+    tenth = float(np.float32(0.1))  # above 0.1
+    below = float(np.nextafter(np.float32(0.1), np.float32(0)))
+    assert down == [below, -tenth, largest, -smallest]
+    assert up == [tenth, -below, math.inf, 0]
+    assert to_zero == [below, -below, largest, 0]
+
+
 def test_scans_copies_and_matches_of_groups() -> None:
     source = """
     #include <cooperative_groups.h>

@@ -144,3 +144,35 @@ LOCKSTEP_API inline T __lockstep_negative_zero(T sum, T x, T y) {
 LOCKSTEP_ROUNDED_SUM(ru, round_up, LOCKSTEP_SAME_ZERO)
 LOCKSTEP_ROUNDED_SUM(rd, round_down, __lockstep_negative_zero)
 LOCKSTEP_ROUNDED_SUM(rz, round_to_zero, LOCKSTEP_SAME_ZERO)
+
+// Conversions to floating-point types. A number from 2^63, or of unsigned integers 2^64, exceeds the integer.
+LOCKSTEP_API inline double __lockstep_conversion_error(long long x, double value) {
+    if (value >= 0x1p63) return -1.0;
+    long long back = (long long)value;
+    return x > back ? 1.0 : x < back ? -1.0 : 0.0;
+}
+LOCKSTEP_API inline double __lockstep_conversion_error(unsigned long long x, double value) {
+    if (value >= 0x1p64) return -1.0;
+    unsigned long long back = (unsigned long long)value;
+    return x > back ? 1.0 : x < back ? -1.0 : 0.0;
+}
+LOCKSTEP_API inline double __lockstep_conversion_error(double x, double value) {
+    return isinf(value) && !isinf(x) ? __lockstep_overflow_error(value) : x - value;
+}
+
+#define LOCKSTEP_CONVERTED(name, Source, Wide, T, suffix, round)                                                       \
+    LOCKSTEP_API inline T __##name##_##suffix(Source x) {                                                              \
+        T value = (T)x;                                                                                                \
+        return __lockstep_##round(value, __lockstep_conversion_error((Wide)x, (double)value));                         \
+    }
+#define LOCKSTEP_CONVERTED_IN_ALL_DIRECTIONS(name, Source, Wide, T)                                                    \
+    LOCKSTEP_CONVERTED(name, Source, Wide, T, ru, round_up)                                                            \
+    LOCKSTEP_CONVERTED(name, Source, Wide, T, rd, round_down)                                                          \
+    LOCKSTEP_CONVERTED(name, Source, Wide, T, rz, round_to_zero)
+LOCKSTEP_CONVERTED_IN_ALL_DIRECTIONS(int2float, int, long long, float)
+LOCKSTEP_CONVERTED_IN_ALL_DIRECTIONS(uint2float, unsigned int, long long, float)
+LOCKSTEP_CONVERTED_IN_ALL_DIRECTIONS(ll2float, long long, long long, float)
+LOCKSTEP_CONVERTED_IN_ALL_DIRECTIONS(ull2float, unsigned long long, unsigned long long, float)
+LOCKSTEP_CONVERTED_IN_ALL_DIRECTIONS(ll2double, long long, long long, double)
+LOCKSTEP_CONVERTED_IN_ALL_DIRECTIONS(ull2double, unsigned long long, unsigned long long, double)
+LOCKSTEP_CONVERTED_IN_ALL_DIRECTIONS(double2float, double, double, float)
