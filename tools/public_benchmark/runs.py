@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu.base.paths import ROOT
+from gpu.files.sources import RELAXED_CONSTEXPR
 from gpu.hosts.driver.compiler_options import parse_define
 from tools.public_benchmark.profile import MeasuredLaunch
 from tools.public_programs.recipes import Recipe, read_hecbench_recipe
@@ -124,7 +125,8 @@ def _run_program(
         recipe = read_hecbench_recipe(folder)
     if recipe is None:
         return {}, "its makefile uses variables for its source files"
-    options = [(recipe.options[index], recipe.options[index + 1]) for index in range(0, len(recipe.options), 2)]
+    words = [word for word in recipe.options if word != "--expt-relaxed-constexpr"]
+    options = list(zip(words[::2], words[1::2], strict=True))
     with tempfile.TemporaryDirectory() as scratch:
         target, request = Path(scratch) / "results", Path(scratch) / "request.json"
         target.touch()
@@ -132,7 +134,8 @@ def _run_program(
             json.dumps({
                 "folder": str(folder.resolve()), "files": recipe.files, "arguments": launches[0].arguments.split(),
                 "include_dirs": [value for kind, value in options if kind == "-I"],
-                "defines": [parse_define(value) for kind, value in options if kind == "-D"],
+                # Clang, which built the measured programs, accepts constexpr host functions in device code.
+                "defines": [(RELAXED_CONSTEXPR, "1"), *(parse_define(word) for kind, word in options if kind == "-D")],
                 "wanted": [launch.key for launch in launches], "gpu": gpu,
                 "target": str(target),
             }),
