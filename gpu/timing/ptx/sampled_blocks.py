@@ -23,6 +23,7 @@ from gpu.timing.ptx.requests import (
     find_distinct_sectors,
     find_distinct_words,
 )
+from gpu.timing.ptx.values import multiply_wrapped
 
 Array = npt.NDArray[Any]
 Value = Any
@@ -353,7 +354,7 @@ class SampledBlocks:
             self.path.tickets[int(flat[0])] = dtype, added[0]
             if mode == "add":
                 # The blocks that are not sampled draw tickets, too.
-                others = dtype.type((self._shape.blocks - len(self.path.blocks)) * int(added[0]))
+                others = multiply_wrapped(self._shape.blocks - len(self.path.blocks), added[0], dtype)
                 word = flat[:1]
                 self._memory.store(word, self._memory.load(word, dtype) + others, dtype)
 

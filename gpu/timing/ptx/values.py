@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu.timing.ptx.lanes import SampleLanes
 
@@ -52,3 +53,9 @@ def parse_constant(text: str, dtype: np.dtype[Any]) -> Value:
     if dtype.kind == "f":
         return np.uint64(integer & (1 << 64) - 1).astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
     return np.array(integer & (1 << 64) - 1, np.uint64).astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)[()]
+
+
+def multiply_wrapped(count: int, number: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return a product as an array of one integer, without the bits that its type does not have."""
+    product: npt.NDArray[Any] = np.array([count]).astype(dtype) * np.array([number]).astype(dtype)
+    return product

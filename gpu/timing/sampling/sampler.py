@@ -21,6 +21,7 @@ from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SampledMemory
 from gpu.timing.ptx.path import SampledPath
 from gpu.timing.ptx.sampled_blocks import GridShape
+from gpu.timing.ptx.values import multiply_wrapped
 from gpu.timing.sampling.blocks import (
     MAXIMUM_LANES,
     add_neighbors,
@@ -294,7 +295,7 @@ class LaunchSampler:
             return ()
         for address, (dtype, increment) in path.tickets.items():
             word = np.array([address])
-            memory.store(word, memory.load(word, dtype) + dtype.type((shape.blocks - 1) * int(increment)), dtype)
+            memory.store(word, memory.load(word, dtype) + multiply_wrapped(shape.blocks - 1, increment, dtype), dtype)
         last = self._sample_path(shape, parameters, path.blocks[:1], memory)
         visited_blocks = (
             {visit.block for visit, _ in caches.iterate_visits(increment.steps)} for increment in (last, path)

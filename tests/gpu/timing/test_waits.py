@@ -223,6 +223,13 @@ def test_warps_take_turns_at_a_word_of_shared_memory_but_use_several_words_at_on
     assert own_words[1] == pytest.approx(own_words[0], rel=0.2)
 
 
+def test_a_number_that_wraps_around_can_be_drawn_by_each_block() -> None:
+    """Each block subtracts 1 from an unsigned word by adding its largest value."""
+    atomic = "atom.global.add.u32 %r2, [%rd1], 4294967295; st.global.u32 [%rd3], %r2;"
+    body = f"setp.ne.u32 %p1, %r1, 0; @%p1 bra $L1; {atomic}\n$L1:\n ret;"
+    assert estimate(body, grid=1000).breakdown["atomics"] > 0
+
+
 def test_asynchronous_copies_to_shared_memory_are_no_such_loops() -> None:
     """Eight copies are issued one after the other, and take little longer than one."""
     start = """
