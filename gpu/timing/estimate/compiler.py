@@ -75,9 +75,10 @@ def generate_ptx(
         options.loop_unrolling = True
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
+        optimized = str(module)  # emitting changes the module
         ptx: str = machine.emit_assembly(module)
         if _JUMP_TABLE in ptx:
-            branches = llvm.parse_assembly(_KERNEL_HEAD.sub(r'\1 "no-jump-tables"="true"\2', str(module)))
+            branches = llvm.parse_assembly(_KERNEL_HEAD.sub(r'\1 "no-jump-tables"="true"\2', optimized))
             ptx = machine.emit_assembly(branches)
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[0]

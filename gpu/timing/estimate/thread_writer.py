@@ -16,8 +16,8 @@ from gpu.simulator.compiled.llvm import arithmetic
 from gpu.simulator.compiled.llvm.assembly import Assembly, UnsupportedKernel, memory_type, value_type
 from gpu.simulator.compiled.llvm.value_writer import Value, ValueWriter
 from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS, WARPGROUP_PRODUCT
-from gpu.simulator.types import BOOL, FUNCTION_POINTER, INT64, Pointer, Scalar, Struct, Type, Void, leaves
-from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION, find_library_name
+from gpu.simulator.types import BOOL, FUNCTION_POINTER, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
+from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION, find_library_name, get_function
 
 Array = npt.NDArray[Any]
 
@@ -35,6 +35,8 @@ _HALF_DEPTH = 16
 _WIDE_BYTES = 8
 _NO_MEMORY = "nounwind willreturn memory(none)"
 """Attributes of an instruction of the timing model's own. Without them LLVM keeps loads and stores in loops with it."""
+_ALIGNMENT = 16
+"""The alignment of variables in bytes."""
 _MAXIMUM_UNROLLED = 64
 """The most iterations of a loop that is unrolled completely, if its bound is known."""
 
@@ -92,8 +94,9 @@ class ThreadWriter(ValueWriter):
             for slot, (_, type) in enumerate(function.parameters):
                 name = f"%argument.{slot}"
                 if isinstance(type, Struct):
-                    parameters.append(f"ptr byval([{type.size} x i8]) align {max(type.alignment, 1)} {name}")
-                    self._store(self._declare_variable(frame, slot, type), type, self._load(name, type))
+                    place = f"align {max(type.alignment, 1)}"
+                    parameters.append(f"ptr noalias readonly byval([{type.size} x i8]) {place} {name}")
+                    self._copy_struct(self._declare_variable(frame, slot, type), name, type)
                 else:
                     parameter_type = memory_type(type) if isinstance(type, Scalar | Pointer) else "ptr"
                     attribute = "noalias " if slot in function.restricted and parameter_type == "ptr" else ""
@@ -165,14 +168,15 @@ class ThreadWriter(ValueWriter):
             case ir.Declare(slot, type, value):
                 address = self._declare_variable(frame, slot, type)
                 if value is not None:
-                    self._store(address, type, self.value(frame, value))
+                    self._store_value(frame, address, value)
                 (frame.counters.add if _is_constant(value) else frame.counters.discard)(slot)
             case ir.DeclareMemory(slot, size, values, zeroed):
-                address = frame.arrays.setdefault(slot, asm.alloca(size, "array"))
+                alignment = min((_find_place_alignment(value.type) for _, value in values), default=_ALIGNMENT)
+                address = frame.arrays.setdefault(slot, asm.alloca(size, "array", alignment))
                 if zeroed:
                     asm.fill(address, 0, size)
                 for offset, value in values:
-                    self._store(asm.offset(address, offset), value.type, self.value(frame, value))
+                    self._store_value(frame, asm.offset(address, offset), value)
             case ir.Block(statements):
                 for each in statements:
                     self._emit_statement(frame, each)
@@ -189,7 +193,7 @@ class ThreadWriter(ValueWriter):
                 asm.jump(self._loops[-1][0 if kind == "break" else 1])
             case ir.Return(value):
                 if value is not None and frame.result:
-                    self._store(frame.result, value.type, self.value(frame, value))
+                    self._store_value(frame, frame.result, value)
                 asm.jump(frame.end)
             case ir.Barrier():
                 self._emit_call("void", "llvm.nvvm.barrier0", [])
@@ -251,7 +255,7 @@ class ThreadWriter(ValueWriter):
 
     def _declare_variable(self, frame: _CallFrame, slot: int, type: Type) -> str:
         if slot not in frame.variables:
-            frame.variables[slot] = self._asm.alloca(max(type.size, 1), "variable")
+            frame.variables[slot] = self._asm.alloca(max(type.size, 1), "variable", _find_place_alignment(type))
         return frame.variables[slot]
 
     def _load(
@@ -280,6 +284,22 @@ class ThreadWriter(ValueWriter):
             self._asm.emit(
                 f"{instruction} {memory_type(leaf)} {stored}, ptr {self._asm.offset(address, offset)}, align {align}"
             )
+
+    def _store_value(self, frame: _CallFrame, address: str, value: ir.Expression) -> None:
+        """Store the value of an expression; copy a struct with arrays as a whole."""
+        place = value.place if isinstance(value, ir.Load) else value
+        if isinstance(value.type, Struct) and _has_array(value.type) and isinstance(place, ir.Local | ir.Element):
+            self._copy_struct(address, self._place_address(frame, place), value.type)
+        else:
+            self._store(address, value.type, self.value(frame, value))
+
+    def _copy_struct(self, target: str, source: str, type: Struct) -> None:
+        """Copy a struct with one instruction: LLVM omits a copy that is only read, even with an index into an array."""
+        place = f"ptr align {max(type.alignment, 1)}"
+        self._asm.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        self._asm.emit(
+            f"call void @llvm.memcpy.p0.p0.i64({place} {target}, {place} {source}, i64 {type.size}, i1 false)"
+        )
 
     def _place_address(self, frame: _CallFrame, place: ir.Place) -> str:
         if isinstance(place, ir.Local):
@@ -402,6 +422,10 @@ class ThreadWriter(ValueWriter):
         name, type = find_library_name(node.name), node.arguments[0].type
         if not name or not isinstance(type, Scalar) or not type.is_float:
             return super().visit_intrinsic(node, frame)
+        constants = [_evaluate_constant(each) for each in node.arguments]
+        if all(each is not None for each in constants):
+            result = get_function((name, f"f{8 * type.size}"))(*constants)
+            return self.scalar(frame, ir.Const(node.type, result))
         arguments = [
             (value_type(each.type), self.scalar(frame, each))
             for each in node.arguments
@@ -583,8 +607,7 @@ class ThreadWriter(ValueWriter):
             raise UnsupportedKernel("recursive functions")
         inner = _CallFrame(call.function, end=asm.new_name("returned"))
         for slot, argument in enumerate(call.arguments):
-            value = self.value(frame, argument)
-            self._store(self._declare_variable(inner, slot, argument.type), argument.type, value)
+            self._store_value(frame, self._declare_variable(inner, slot, argument.type), argument)
         if not isinstance(call.type, Void) and call.type.size:
             inner.result = asm.alloca(call.type.size, "result")
         self._declare_shared(inner)
@@ -619,6 +642,30 @@ def _has_constant_bounds(loop: ir.Loop, counters: set[int]) -> bool:
             is_stepped = isinstance(loop.step, ir.Update) and loop.step.op in ("+", "-")
             return is_bounded and is_stepped and isinstance(left, ir.Local) and left.slot in counters
     return False
+
+
+def _find_place_alignment(type: Type) -> int:
+    """Return the alignment of a variable; LLVM omits no copy whose target has a greater alignment than its source."""
+    return max(type.alignment, 1) if isinstance(type, Struct) and _has_array(type) else _ALIGNMENT
+
+
+def _has_array(type: Type) -> bool:
+    """Return whether a type is an array, or a struct that contains one."""
+    return isinstance(type, ArrayOf) or (
+        isinstance(type, Struct) and any(_has_array(member.type) for member in type.fields)
+    )
+
+
+def _evaluate_constant(expression: ir.Expression) -> Any:
+    """Return the value of a constant, its cast or its negation, as a NumPy number; None for other expressions."""
+    match expression:
+        case ir.Const():
+            return expression.value
+        case ir.Cast(Scalar() as type, operand) if (value := _evaluate_constant(operand)) is not None:
+            return value.astype(type.dtype)
+        case ir.Unary(_, "-", operand) if (value := _evaluate_constant(operand)) is not None:
+            return -value
+    return None
 
 
 def _is_constant(value: ir.Expression | None) -> bool:

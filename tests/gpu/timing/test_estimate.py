@@ -304,6 +304,30 @@ def test_stores_through_restricted_pointers_do_not_repeat_loads(tmp_path, qualif
     assert generate_ptx(kernel.function, kernel.variables, "9.0").count("ld.global") == loads
 
 
+def test_an_array_in_a_structure_by_value_is_indexed_among_the_arguments(tmp_path) -> None:
+    """As nvcc's PTX, which loads from the parameter's space; also if a function gets the structure by value again."""
+    text = """struct Table { int count; float values[100]; };
+    __device__ float pick(Table table, int place) { return table.values[place % table.count]; }
+    extern "C" __global__ void gather(float *to, Table table) {
+        to[threadIdx.x] = pick(table, threadIdx.x) + table.values[threadIdx.x];
+    }"""
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("gather")
+    ptx = generate_ptx(kernel.function, kernel.variables, "8.6")
+    assert ".local" not in ptx
+    assert "ld.param.b32" in ptx
+
+
+def test_a_function_of_a_constant_is_a_constant(tmp_path) -> None:
+    """As nvcc's PTX, in which pi is a number."""
+    text = (
+        """extern "C" __global__ void turn(double *to, int n) { to[threadIdx.x] = acos(-1.0) * n + pow(0.5, 23.0); }"""
+    )
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("turn")
+    ptx = generate_ptx(kernel.function, kernel.variables, "8.6")
+    assert "libfunc" not in ptx
+    assert f"0d{np.float64(np.pi).view(np.uint64):016X}" in ptx
+
+
 def test_operations_count_only_for_lanes_whose_predicate_holds(tmp_path, without_nvcc) -> None:
     """A short branch is predicated, and profilers count the lanes that execute it: here 5 of 32, in four blocks."""
     text = """extern "C" __global__ void add(float *to, float x) {

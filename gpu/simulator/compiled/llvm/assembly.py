@@ -99,10 +99,10 @@ class Assembly:
         lines[index:index] = self.lines
         self.lines = lines
 
-    def alloca(self, size: int, hint: str = "slot") -> str:
+    def alloca(self, size: int, hint: str = "slot", align: int = 16) -> str:
         """Allocate memory in the function's frame and return its address."""
         name = f"%{self.new_name(hint)}"
-        self.entry.append(f"  {name} = alloca [{max(size, 1)} x i8], align 16")
+        self.entry.append(f"  {name} = alloca [{max(size, 1)} x i8], align {align}")
         return name
 
     def fill(self, address: str, byte: int, count: str | int, *, align: int = 1) -> None:
