@@ -93,6 +93,9 @@ _TO_TF32 = 3.2
 """The mean number of machine instructions that round to TF32."""
 _CONSTANT_CYCLES = 2.0
 """Cycles of a multiprocessor for a constant at an index that all lanes share. Measured on an H200."""
+_SHARED_DOUBLE_RATE = 0.9
+"""The share of its peak rate that the float64 unit reaches on GPUs whose schedulers share it. gpuFLOPBench, RTX 3080:
+0.75 to 0.9 in kernels that float64 limits, with their counted operations."""
 _APPROXIMATE_OPCODES = ("rsqrt", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "tanh")
 _BITWISE_OPCODES = ("and", "or", "xor", "not", "lop3")
 
@@ -127,13 +130,15 @@ class CostTable:
         self._integer = WARP * lanes / gpu.integer_lanes
         self._double = WARP * lanes / gpu.double_lanes
         self._special = WARP * lanes / gpu.special_lanes
+        if self._double > self._special:
+            self._double /= _SHARED_DOUBLE_RATE
 
     def find_cost(self, instruction: PtxInstruction) -> OperationCost:
         """Return the cost of an instruction."""
         opcode, words, type = instruction.opcode, instruction.modifiers, instruction.type
         gpu = self._gpu
         if opcode in ("ld", "ldu") and "param" in words:
-            return _FREE
+            return self._indexed_constant_cost() if self._has_parameter_index(instruction) else _FREE
         if opcode in ("ld", "st", "atom", "red", "tex", "ldu", "cp", "ldmatrix"):
             return self._memory_cost(instruction)
         if opcode in ("bar", "barrier"):
@@ -191,13 +196,23 @@ class CostTable:
                 return OperationCost(MEMORY, LOAD_STORE, 1, 1, gpu.shared_cycles)
             if not has_constant_index(instruction, self._indexed_lines):
                 return _FREE
-            return OperationCost(COMPUTE, CONTROL, 0.5, _CONSTANT_CYCLES * gpu.schedulers, gpu.shared_cycles)
+            return self._indexed_constant_cost()
         latency = gpu.shared_cycles if "shared" in words else 0.0
         if instruction.is_shared_loop:
             return self._shared_loop_cost(instruction)
         if instruction.opcode in ("atom", "red") and "shared" in words:
             latency = gpu.shared_atomic_cycles
         return OperationCost(MEMORY, LOAD_STORE, 1, 1, latency)
+
+    def _indexed_constant_cost(self) -> OperationCost:
+        gpu = self._gpu
+        return OperationCost(COMPUTE, CONTROL, 0.5, _CONSTANT_CYCLES * gpu.schedulers, gpu.shared_cycles)
+
+    def _has_parameter_index(self, instruction: PtxInstruction) -> bool:
+        """Return whether the address of a parameter is computed, as of an array's element in a struct."""
+        return any(
+            writer.opcode != "mov" for name in instruction.read_registers for writer in self._writers.get(name, ())
+        )
 
     def _shared_loop_cost(self, instruction: PtxInstruction) -> OperationCost:
         """Return the cost of a round: load, operation, comparison with exchange, test and jump."""
@@ -247,9 +262,10 @@ class CostTable:
         if target[0] == "f" and source[0] == "f" and target == source:
             return OperationCost(COMPUTE, FLOAT, 1, self._float, latency)
         if "f64" in (target, source) or (target[0] == "f") != (source[0] == "f"):
-            wide = "64" in target + source
-            # GPUs with few float64 lanes convert from and to 64-bit types as slowly as they add float64.
-            busy = max(self._special, self._double) if wide else self._special / 2
+            if "64" in target + source and self._double > self._special:
+                # GPUs with few float64 lanes convert from and to 64-bit types as slowly as they add float64.
+                return OperationCost(COMPUTE, DOUBLE, 1, self._double, latency + 12)
+            busy = self._special if "64" in target + source else self._special / 2
             return OperationCost(COMPUTE, SPECIAL, 1, busy, latency + 12)
         if target[0] == "f":
             return OperationCost(COMPUTE, INTEGER, 1, self._integer, latency)
