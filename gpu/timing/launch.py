@@ -24,7 +24,7 @@ from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import RepeatedIterations, SampledPath, Visit
 from gpu.timing.ptx.program import PtxKernel
 from gpu.timing.ptx.sampled_blocks import GridShape
-from gpu.timing.ptx.thread_operations import count_thread_operations
+from gpu.timing.ptx.thread_operations import count_shared_loop_operations, count_thread_operations
 from gpu.timing.sampling.blocks import MAXIMUM_LANES
 from gpu.timing.sampling.sampler import LaunchSample, LaunchSampler
 from gpu.timing.sass import issued_instructions as sass
@@ -349,15 +349,21 @@ class LaunchModel:
                 guarded = count_thread_operations([self._kernel.blocks[visit.block].instructions[index]])
                 operations += np.array(guarded) * float(lanes[:warps].sum(dtype=np.int64)) * times * scale
             pipes += executions * self._code.uses_of_block[visit.block]
-            for request in visit.requests:
+            for index, request in zip(visit.instruction_indices, visit.requests, strict=True):
                 end = int(np.searchsorted(request.warps, warps))
                 if request.space == "const":  # the lanes' own addresses; those of all lanes are broadcast
                     passes = request.passes[:end]
                     counts["first cache"] += times * scale * float(np.maximum(least, passes[passes > 1]).sum())
                 elif request.space == "shared":
                     passes = request.passes[:end]
+                    cycles = np.maximum(least, passes)
+                    if request.rounds is not None:
+                        type, rounds = self._kernel.blocks[visit.block].instructions[index].type, request.rounds[:end]
+                        sums = count_shared_loop_operations(type, request.lanes[:end], rounds, passes // 2)
+                        operations += np.array(sums) * times * scale
+                        cycles = 2 * least * rounds  # without those in which other warps succeed
                     counts["passes"] += times * scale * float(passes.sum())
-                    counts["first cache"] += times * scale * float(np.maximum(least, passes).sum())
+                    counts["first cache"] += times * scale * float(cycles.sum())
                     counts["conflicts"] += times * scale * float(request.conflicts[:end].sum())
                 elif request.space == "global":
                     counts["requests"] += times * scale * end

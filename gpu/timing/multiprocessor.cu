@@ -56,6 +56,7 @@
 #define LATENCY_ATOMIC rates[11]
 #define START_GAP rates[12]
 #define PER_OWN_PASS rates[13]
+#define PER_ACCESS rates[14]
 
 // Account for a warp's cycles up to `end`. A span that begins before the cut, which is set once there are `most` spans,
 // is also recorded. A continued wait extends its span.
@@ -313,7 +314,7 @@ extern "C" __global__ void multiprocessor(
                 if (own_passes > 2 * last && *turn > begin) begin = *turn;
                 *turn = begin + last * latencies[o];
                 rounds = (*turn - now) / latencies[o];
-                own_passes = 2 * rounds;
+                own_passes = 3 * rounds * PER_ACCESS;
             }
             double start = now > load_store_free ? now : load_store_free;
             load_store_free = start + own_passes;

@@ -293,6 +293,7 @@ def simulate_multiprocessor(
             gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
             rates.l2_sector_cycles, rates.dram_sector_cycles, barrier, _BLOCK_START_CYCLES, _QUEUE_CYCLES,
             _JUMP_CYCLES, rates.store_line_cycles, gpu.atomic_cycles, rates.block_start_cycles, _CYCLES_PER_WAVEFRONT,
+            minimum_passes(gpu),
         ]
     )  # fmt: skip
     ready = np.zeros(counts.resident * counts.warps_per_block * code.registers)
