@@ -41,11 +41,14 @@ class CachedRequest:
         Sectors that miss.
     unpaired_misses : array
         Missing sectors without a request for the other half of their 64-byte pair.
+    far_misses : array
+        Missing sectors that also miss the multiprocessor's share of L2, if no others use the same data.
     """
 
     request: MemoryRequest
     misses: Array
     unpaired_misses: Array
+    far_misses: Array
 
 
 @dataclass
@@ -130,9 +133,9 @@ def flatten_steps(steps: Sequence[Step], copies: Callable[[RepeatedIterations], 
 
 
 def simulate_l1_cache(
-    steps: Sequence[Step], warps: int, size: int, load_depths: Callable[[int], Sequence[int]]
+    steps: Sequence[Step], warps: int, size: int, far_size: int, load_depths: Callable[[int], Sequence[int]]
 ) -> dict[int, CachedRequest]:
-    """Simulate one multiprocessor's L1 cache on the requests of some warps.
+    """Simulate one multiprocessor's L1 cache, and its share of L2, on the requests of some warps.
 
     In a basic block, a warp issues the loads that do not depend on each other before another warp's turn.
 
@@ -141,8 +144,8 @@ def simulate_l1_cache(
     steps : sequence of Operation
     warps : int
         The number of the sample's first warps that are on this multiprocessor.
-    size : int
-        The size of the cache, in bytes.
+    size, far_size : int
+        The sizes of the cache and of the share of L2, in bytes.
     load_depths : callable
         Returns for a basic block the depth of each instruction in its chain of dependent loads.
 
@@ -176,16 +179,26 @@ def simulate_l1_cache(
         turn += (max(levels, default=0) + 1) * warps
     if not pieces:
         return {}
-    hits = _find_hits(np.concatenate(pieces), np.concatenate(kinds), np.concatenate(turns), size)
+    all_sectors, all_kinds, all_turns = np.concatenate(pieces), np.concatenate(kinds), np.concatenate(turns)
+    hits = _find_hits(all_sectors, all_kinds, all_turns, size)
+    far_hits = hits.copy()  # what L2 processes: its sectors have the same lines
+    reaches_far = ~hits & (all_kinds != _UNCACHED)
+    far_hits[reaches_far] = _find_hits(
+        all_sectors[reaches_far],
+        np.full(np.count_nonzero(reaches_far), _LOAD, np.uint8),
+        all_turns[reaches_far],
+        far_size,
+    )
     cached_requests: dict[int, CachedRequest] = {}
     index = 0
     for request, warp_count in requests:
         starts = request.starts[: warp_count + 1]
         sectors, request_hits = request.sectors[: starts[-1]], hits[index : index + int(starts[-1])]
+        far_misses = _sum_intervals(~far_hits[index : index + int(starts[-1])], starts)
         index += request_hits.size
         misses = _sum_intervals(~request_hits, starts)
         cached_requests[id(request)] = CachedRequest(
-            request, misses, _sum_intervals(_find_unpaired(sectors, ~request_hits, starts), starts)
+            request, misses, _sum_intervals(_find_unpaired(sectors, ~request_hits, starts), starts), far_misses
         )
     _limit_misses_after_skips(steps, cached_requests)
     return cached_requests
@@ -247,13 +260,12 @@ def _limit_misses_after_skips(steps: Sequence[Step], cached_requests: dict[int, 
         remaining -= 1
         for instruction_index, request in zip(step.instruction_indices, step.requests, strict=True):
             current, earlier = cached_requests.get(id(request)), previous.get((step.block, instruction_index), [])
-            earlier_misses = [
-                each.misses for each in earlier if current is not None and each.misses.size == current.misses.size
-            ]
-            if current is not None and earlier_misses:
-                misses = np.minimum(current.misses, np.mean(earlier_misses, axis=0))
+            alike = [each for each in earlier if current is not None and each.misses.size == current.misses.size]
+            if current is not None and alike:
+                misses = np.minimum(current.misses, np.mean([each.misses for each in alike], axis=0))
+                far_misses = np.minimum(current.far_misses, np.mean([each.far_misses for each in alike], axis=0))
                 cached_requests[id(request)] = CachedRequest(
-                    request, misses, np.minimum(current.unpaired_misses, misses)
+                    request, misses, np.minimum(current.unpaired_misses, misses), far_misses
                 )
 
 
@@ -323,16 +335,15 @@ def count_requested_sectors(path: SampledPath, warps: int) -> dict[tuple[int, st
 
 
 def count_missed_sectors(
-    path: SampledPath, cached: Mapping[int, CachedRequest], *, unpaired: bool = False
+    path: SampledPath, cached: Mapping[int, CachedRequest], count_misses: Callable[[CachedRequest], Array]
 ) -> dict[tuple[int, str], float]:
-    """Return the requested sectors that miss the L1 cache, or with `unpaired_misses` those without their pair."""
+    """Return the requested sectors that miss a cache, by array and kind of request."""
     sectors: dict[tuple[int, str], float] = defaultdict(float)
     for visit, times in iterate_visits(path.steps):
         for request in visit.requests:
             cached_request = cached.get(id(request))
             if cached_request is not None and request.sectors.size:
-                counts = cached_request.unpaired_misses if unpaired else cached_request.misses
-                sectors[window_of(request), request.kind] += times * float(counts.sum())
+                sectors[window_of(request), request.kind] += times * float(count_misses(cached_request).sum())
     return dict(sectors)
 
 

@@ -309,10 +309,12 @@ class LaunchSampler:
     def simulate_l1_cache(
         self, path: SampledPath, shape: GridShape, blocks: int, slots: int
     ) -> dict[int, CachedRequest]:
-        """Simulate the L1 cache of a multiprocessor with a number of resident blocks."""
+        """Simulate the L1 cache of a multiprocessor with a number of resident blocks, and its share of L2."""
         gpu, shared_bytes = self._gpu, self._machine.kernel.shared_bytes + shape.shared_bytes
         size = caches.compute_l1_bytes(gpu, slots * (shared_bytes + gpu.shared_reserved_bytes) if shared_bytes else 0)
-        return caches.simulate_l1_cache(path.steps, blocks * shape.warps, size, self._load_depths.__getitem__)
+        far_size = gpu.last_cache_bytes // min(shape.blocks, gpu.multiprocessors)
+        depths = self._load_depths.__getitem__
+        return caches.simulate_l1_cache(path.steps, blocks * shape.warps, size, far_size, depths)
 
     def compute_rates(self, active: float) -> multiprocessor.SharedRates:
         """Return one multiprocessor's share of common resources if `active` multiprocessors are equally busy."""

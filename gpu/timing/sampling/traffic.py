@@ -14,6 +14,8 @@ from gpu.timing.ptx.path import SampledPath, Visit
 from gpu.timing.ptx.sampled_blocks import GridShape
 
 _SECTOR = 32
+_PRIVATE_READERS = 1.2
+"""The mean number of multiprocessors that load a sector, up to which an array's data counts as that of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,12 @@ class TrafficModel:
                     executed[window] = executed.get(window, 0.0) + request.sectors.size
         return {window: amount / executed[window] for window, amount in total.items() if executed.get(window)}
 
+    @cached_property
+    def _far_amounts(self) -> dict[tuple[int, str], float]:
+        """The sectors that miss L2 if no multiprocessors share data, by array and kind of request."""
+        missed = caches.count_missed_sectors(self.path, self.cached, lambda each: each.far_misses)
+        return {key: amount * self._scale * self._grid_factors.get(key, 1.0) for key, amount in missed.items()}
+
     def _array_sectors(self, window: int) -> float:
         return self.sizes.get(window, 1 << 60) / _SECTOR
 
@@ -109,9 +117,9 @@ class TrafficModel:
 
     def _add_l2_sectors(self, traffic: LaunchTraffic) -> None:
         amounts, grid_amounts, scale = self._amounts, self._grid_amounts, self._scale
-        missed = caches.count_missed_sectors(self.path, self.cached)
+        missed = caches.count_missed_sectors(self.path, self.cached, lambda each: each.misses)
         misses = {key: amount * scale for key, amount in missed.items()}
-        missed_alone = caches.count_missed_sectors(self.path, self.cached, unpaired=True)
+        missed_alone = caches.count_missed_sectors(self.path, self.cached, lambda each: each.unpaired_misses)
         unpaired = {key: amount * scale for key, amount in missed_alone.items()}
         for key in dict.fromkeys((*amounts, *grid_amounts)):
             window, kind = key
@@ -155,6 +163,12 @@ class TrafficModel:
                 dram_sectors * pairs, max(dram_sectors, array_sectors), (array.loaded + array.atomic_sectors) * pairs
             )
             array.scatter_factor, array.pair_factor = self._compute_scatter_factor(pairs), pairs
+            far = self._limit_by_cache(self._far_amounts.get((window, "ld"), 0.0), array_sectors)
+            if array.mean_readers < _PRIVATE_READERS and far > array.dram_loads:
+                # L2 loses a thread's sectors before the thread has read all of their words.
+                single, lost = 1 + (self._slowdown - 1) * array.unpaired_share, _find_lost_share(far, array.dram_loads)
+                array.scatter_factor += max(single - array.scatter_factor, 0.0) * lost
+                array.dram_loads = far
         for window, array in traffic.arrays.items():
             # The block whose neighbors were sampled does not load from such an array.
             if window not in (*loads, LOCAL_WINDOW) and array.loaded:
@@ -181,13 +195,21 @@ class TrafficModel:
         """Add the stores to DRAM; L2 retains a share of what the launch transfers, and evicts earlier stores."""
         gpu = self.gpu
         stores = caches.count_distinct_sectors(self.path.steps, self.shape.warps, self.sharing, stores=True)
+        block_sectors = caches.find_sectors(self.path.steps, 0, self.warps, stores=True)
         alone: list[tuple[ArrayTraffic, float]] = []
         stored_arrays = [(traffic.arrays[LOCAL_WINDOW], local_sectors, 1.0)] if local_sectors else []
         for window, (_, grid, pairs, _) in stores.items():
             array = traffic.arrays.setdefault(window, ArrayTraffic())
             factor = self._repetition_factors.get(window, 1.0) * self._grid_factors.get((window, "st"), 1.0)
             dram_sectors = self._limit_by_cache(min(grid * factor, array.stored), self._array_sectors(window))
-            if array.dram_loads >= pairs * dram_sectors:  # L2 has the rest of the sectors
+            far = self._limit_by_cache(self._far_amounts.get((window, "st"), 0.0), self._array_sectors(window))
+            own_sectors = block_sectors[window].size if window in block_sectors else 0
+            if own_sectors * self._scale < _PRIVATE_READERS * grid and far > dram_sectors:
+                # L2 writes a thread's sectors before the thread has stored all of their words.
+                single = 1 + (self._slowdown - 1) * _find_lost_share(far, dram_sectors)
+                array.scatter_factor = max(array.scatter_factor, single)
+                dram_sectors, pairs = far, 1.0
+            elif array.dram_loads >= pairs * dram_sectors:  # L2 has the rest of the sectors
                 alone.append((array, pairs))
                 pairs = 1.0
             stored_arrays.append((array, dram_sectors, pairs))
@@ -236,8 +258,17 @@ class TrafficModel:
 
     def _compute_scatter_factor(self, pairs: float) -> float:
         """Return the relative DRAM time of sectors with a degree of scatter: 1 contiguous, 2 all without their pair."""
-        slowdown = self.gpu.memory_gb_s / self.gpu.random_gb_s
-        return (1 + (slowdown - 1) * (pairs - 1)) / pairs
+        return (1 + (self._slowdown - 1) * (pairs - 1)) / pairs
+
+    @property
+    def _slowdown(self) -> float:
+        """The relative DRAM time of single sectors."""
+        return self.gpu.memory_gb_s / self.gpu.random_gb_s
+
+
+def _find_lost_share(transferred: float, distinct: float) -> float:
+    """Return the share of distinct sectors that L2 loses, and DRAM transfers again, each alone."""
+    return min(1.0, transferred / max(distinct, 1.0) - 1)
 
 
 def compute_memory_shares(

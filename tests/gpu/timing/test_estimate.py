@@ -328,6 +328,25 @@ def test_a_function_of_a_constant_is_a_constant(tmp_path) -> None:
     assert f"0d{np.float64(np.pi).view(np.uint64):016X}" in ptx
 
 
+@pytest.mark.parametrize(("words", "loaded", "stored"), [(1, 8, 8), (32, 1, 1)])
+def test_l2_loses_the_sectors_of_long_rows_between_their_words(words, loaded, stored, tmp_path, without_nvcc) -> None:
+    """A sector has 8 words. All threads of an RTX 3080 together have more lines than L2, and its L1 caches have less.
+
+    Rows of one word per thread, side by side, are loaded and stored once.
+    """
+    text = """extern "C" __global__ void add(const int *from, int *to, int length, int step, int pitch) {
+        int i = (blockIdx.x * blockDim.x + threadIdx.x) * pitch;
+    #pragma unroll 1
+        for (int j = 0; j < length; ++j) to[i + j * step] = from[i + j * step] + j;
+    }"""
+    blocks, length = 408, 128
+    threads = 256 * blocks
+    step, pitch = (1, length) if words == 1 else (threads, 1)
+    array = f"empty:{threads * length}"
+    run = model_kernel(tmp_path / "a.cu", text, "add", blocks, 256, [array, array, length, step, pitch], "rtx-3080")
+    assert run.data()["dram_bytes"] == pytest.approx(4 * threads * length * (loaded + stored), rel=0.1)
+
+
 def test_operations_count_only_for_lanes_whose_predicate_holds(tmp_path, without_nvcc) -> None:
     """A short branch is predicated, and profilers count the lanes that execute it: here 5 of 32, in four blocks."""
     text = """extern "C" __global__ void add(float *to, float x) {
