@@ -16,7 +16,7 @@ from gpu.base.lane_mask import union_masks
 from gpu.timing.ptx import exchanges
 from gpu.timing.ptx.analysis.backward_slices import MEMORY_OPCODES, find_access_slice
 from gpu.timing.ptx.analysis.control_flow import END, NaturalLoop, find_loops, find_reconvergence_points
-from gpu.timing.ptx.analysis.lane_dependence import find_lane_registers
+from gpu.timing.ptx.analysis.lane_dependence import find_lane_registers, find_loaded_registers
 from gpu.timing.ptx.analysis.tiles import TILE_ADDRESS, compute_tile_offsets
 from gpu.timing.ptx.lanes import SampleLanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
@@ -48,6 +48,9 @@ found what it searches for."""
 _MAXIMUM_CHANGES = 4
 """The most distinct iterations at which a loop's comparisons change that are considered; with one per lane, no
 iteration could be skipped."""
+_VARYING_SHARE = 2
+"""In a loop whose conditions depend on loaded values, the most iterations to skip at once, as a multiple of those
+before: the latest iterations represent only as many."""
 _LEAVING_SHARE, _MINIMUM_UNEVEN = 1 / 8, 4 * PERIOD
 """In a loop that lanes leave one after the other: the share that leaves at once, and the fewest iterations to skip."""
 _BOX_LINE_BYTES = 128
@@ -110,6 +113,9 @@ class PtxMachine:
             loop: blocks
             for loop, blocks in own_blocks.items()
             if len(blocks) > 1 or _has_guarded_access(kernel, blocks)
+        }
+        self._varying_loops = {
+            loop for loop, blocks in self._conditional_loops.items() if _depends_on_loaded_values(kernel, loop, blocks)
         }
         self._spin_loops = {loop for loop in self.loops.values() if _is_spin_loop(kernel, loop)}
         self._code = [
@@ -267,7 +273,8 @@ class PtxMachine:
             kept = state is not None and loop not in self._spin_loops and repeating_lanes.is_in(state.mask)
             # The remaining lanes continue the earlier iterations.
             earlier = (state.starts, state.registers) if state is not None and kept else ([], [])
-            state = run.loops[loop] = LoopState(repeating_lanes, 0, *earlier)
+            passed = state.passed + state.iterations if state is not None and kept else 0
+            state = run.loops[loop] = LoopState(repeating_lanes, 0, *earlier, passed=passed)
         state.iterations += 1
         if state.iterations > _MAXIMUM_SPINS and (loop in self._spin_loops or _is_waiting(run, loop, state)):
             del run.loops[loop]
@@ -286,9 +293,12 @@ class PtxMachine:
             if remaining > _FINAL_ITERATIONS + PERIOD:
                 remaining = min(remaining, self._predict_uniform_iterations(run, loop, state))
             skipped = (remaining - _FINAL_ITERATIONS) // PERIOD * PERIOD
+            passed, final = state.passed + state.iterations, skipped - remaining
+            if loop in self._varying_loops and skipped > (limit := _VARYING_SHARE * passed // PERIOD * PERIOD):
+                skipped, final = limit, 0
             if skipped > 0:
                 self._record_skipped_iterations(run, loop, state, skipped, np.int64(skipped))
-                run.loops[loop] = LoopState(state.mask, iterations=skipped - remaining)
+                run.loops[loop] = LoopState(state.mask, iterations=final, passed=passed + skipped - final)
                 return repeating_lanes, leaving_lanes
         if len(state.starts) > PERIOD and state.iterations < _EXECUTED_ITERATIONS:
             self._skip_uneven_iterations(run, loop, state)
@@ -1132,6 +1142,12 @@ def _has_guarded_access(kernel: PtxKernel, blocks: Iterable[int]) -> bool:
     """Return whether an access to memory in some basic blocks has a predicate."""
     instructions = (instruction for number in blocks for instruction in kernel.blocks[number].instructions)
     return any(instruction.guard and instruction.opcode in MEMORY_OPCODES for instruction in instructions)
+
+
+def _depends_on_loaded_values(kernel: PtxKernel, loop: NaturalLoop, blocks: Iterable[int]) -> bool:
+    """Return whether values that a loop loads determine which lanes execute a part of some of its basic blocks."""
+    loaded = find_loaded_registers(each for number in loop.blocks for each in kernel.blocks[number].instructions)
+    return any(each.guard in loaded for number in blocks for each in kernel.blocks[number].instructions)
 
 
 def _is_spin_loop(kernel: PtxKernel, loop: NaturalLoop) -> bool:

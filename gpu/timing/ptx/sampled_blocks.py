@@ -85,6 +85,8 @@ class LoopState:
         The parts that more lanes of a warp executed than in the iteration before.
     latest_decline : int or None
         The latest iteration in which fewer lanes executed one of the other parts, which lanes leave for good.
+    passed : int
+        The iterations before these, executed or skipped.
     """
 
     mask: SampleLanes
@@ -95,6 +97,7 @@ class LoopState:
     lanes: Mapping[tuple[int, int], Any] = field(default_factory=dict)
     resumed_parts: set[tuple[int, int]] = field(default_factory=set)
     latest_decline: int | None = None
+    passed: int = 0
 
     def note_lanes(self, lanes: Mapping[tuple[int, int], Any]) -> None:
         """Note how many lanes of each warp executed each part of the loop in this iteration."""

@@ -347,6 +347,25 @@ def test_l2_loses_the_sectors_of_long_rows_between_their_words(words, loaded, st
     assert run.data()["dram_bytes"] == pytest.approx(4 * threads * length * (loaded + stored), rel=0.1)
 
 
+def test_lanes_that_join_a_part_of_a_loop_later_are_counted(tmp_path, without_nvcc) -> None:
+    """A loop compares loaded values that increase, as distances of sorted neighbors: most come after the first ones."""
+    text = """extern "C" __global__ void sum(const float *from, float *to, int n) {
+        double sum = 0;
+    #pragma unroll 1
+        for (int i = 0; i < n; ++i) {
+            float value = from[i];
+            if (value >= 12) {
+                sum += 1 / (sum + value);
+                to[threadIdx.x] = (float)sum;
+            }
+        }
+    }"""
+    run = model_kernel(tmp_path / "k.cu", text, "sum", 1, 32, ["arange:256", "zeros:32", 256], "rtx-3080")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert estimate.float64_operations == pytest.approx(32 * (256 - 12) * (1 + 1 + 10), rel=0.1)
+
+
 def test_operations_count_only_for_lanes_whose_predicate_holds(tmp_path, without_nvcc) -> None:
     """A short branch is predicated, and profilers count the lanes that execute it: here 5 of 32, in four blocks."""
     text = """extern "C" __global__ void add(float *to, float x) {

@@ -1,8 +1,9 @@
-"""Registers that may differ between the lanes of a warp."""
+"""Registers that may differ between the lanes of a warp, and registers that depend on loaded values."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
 
@@ -14,12 +15,26 @@ def find_lane_registers(kernel: PtxKernel) -> frozenset[str]:
 
     Jumps are not considered: a register that lanes write in different iterations of a loop may be missing.
     """
+    return _find_dependent_registers(kernel.instructions, _differs_by_lane)
+
+
+def find_loaded_registers(instructions: Iterable[PtxInstruction]) -> frozenset[str]:
+    """Return the registers that depend on values that these instructions load, other than parameters."""
+    return _find_dependent_registers(
+        instructions, lambda each: each.opcode in ("ld", "atom") and "param" not in each.modifiers
+    )
+
+
+def _find_dependent_registers(
+    instructions: Iterable[PtxInstruction], is_source: Callable[[PtxInstruction], bool]
+) -> frozenset[str]:
+    """Return the registers that depend on results of some of the instructions, through these instructions alone."""
     readers: dict[str, list[PtxInstruction]] = defaultdict(list)
     pending: list[str] = []
-    for instruction in kernel.instructions:
+    for instruction in instructions:
         for name in instruction.read_registers:
             readers[name].append(instruction)
-        if _differs_by_lane(instruction):
+        if is_source(instruction):
             pending += instruction.written_registers
     found: set[str] = set()
     while pending:
