@@ -15,7 +15,7 @@ from gpu.timing.ptx.sampled_blocks import GridShape
 
 _SECTOR = 32
 _PRIVATE_READERS = 1.2
-"""The mean number of multiprocessors that load a sector, up to which an array's data counts as that of one."""
+"""The mean number of multiprocessors that use a sector, up to which an array's data counts as that of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,8 @@ class TrafficModel:
                 dram_sectors * pairs, max(dram_sectors, array_sectors), (array.loaded + array.atomic_sectors) * pairs
             )
             array.scatter_factor, array.pair_factor = self._compute_scatter_factor(pairs), pairs
-            far = self._limit_by_cache(self._far_amounts.get((window, "ld"), 0.0), array_sectors)
+            far = self._far_amounts.get((window, "ld"), 0.0) / array.mean_readers  # others load the same sectors
+            far = self._limit_by_cache(far, array_sectors)
             if array.mean_readers < _PRIVATE_READERS and far > array.dram_loads:
                 # L2 loses a thread's sectors before the thread has read all of their words.
                 single, lost = 1 + (self._slowdown - 1) * array.unpaired_share, _find_lost_share(far, array.dram_loads)
@@ -202,9 +203,11 @@ class TrafficModel:
             array = traffic.arrays.setdefault(window, ArrayTraffic())
             factor = self._repetition_factors.get(window, 1.0) * self._grid_factors.get((window, "st"), 1.0)
             dram_sectors = self._limit_by_cache(min(grid * factor, array.stored), self._array_sectors(window))
-            far = self._limit_by_cache(self._far_amounts.get((window, "st"), 0.0), self._array_sectors(window))
-            own_sectors = block_sectors[window].size if window in block_sectors else 0
-            if own_sectors * self._scale < _PRIVATE_READERS * grid and far > dram_sectors:
+            own_sectors = block_sectors[window].size * self._scale if window in block_sectors else 0.0
+            writers = max(1.0, own_sectors / grid)
+            far = self._far_amounts.get((window, "st"), 0.0) / writers
+            far = self._limit_by_cache(far, self._array_sectors(window))
+            if writers < _PRIVATE_READERS and far > dram_sectors:
                 # L2 writes a thread's sectors before the thread has stored all of their words.
                 single = 1 + (self._slowdown - 1) * _find_lost_share(far, dram_sectors)
                 array.scatter_factor = max(array.scatter_factor, single)
