@@ -110,15 +110,18 @@ def test_programs_are_modeled_until_their_last_measured_launch_and_results_are_k
 
 @needs.cplusplus
 def test_programs_are_built_as_for_the_measurement(tmp_path, capsys) -> None:
-    """The makefile has variables, the commands beside the measurements have files and macros."""
+    """The makefile has variables, the commands beside the measurements have files and macros.
+
+    Clang accepts std::max in device code.
+    """
     hecbench(tmp_path, "scale-cuda")
     folder = tmp_path / "src" / "scale-cuda"
     (folder / "Makefile").write_text("source = $(FILES)\n")
     (folder / "main.cu").write_text(
-        PROGRAM.replace("T(2)", "T(FACTOR)").replace("#include", '#include "k.h"\n#include', 1)
+        PROGRAM.replace("T(2)", "std::max(T(1), T(FACTOR))").replace("#include", '#include "k.h"\n#include', 1)
     )
     (folder / "inc").mkdir()
-    (folder / "inc" / "k.h").write_text("")
+    (folder / "inc" / "k.h").write_text("#include <algorithm>\n")
     command_line = "clang++ -I/old/src/scale-cuda -I/old/src/scale-cuda/inc -DFACTOR=3 -DNDEBUG -x cuda -c main.cu"
     entry = {"output": "CMakeFiles/scale-cuda.dir/main.cu.o", "file": "/old/src/scale-cuda/main.cu"}
     build_file = tmp_path / "compile_commands.json"
@@ -137,7 +140,9 @@ def test_programs_are_built_as_for_the_measurement(tmp_path, capsys) -> None:
 @needs.cplusplus
 def test_the_last_line_of_a_program_tells_why_it_launched_nothing(tmp_path) -> None:
     hecbench(tmp_path, "scale-cuda")
-    program = '#include <cstdio>\nint main() { puts("Cannot open graph.txt"); return 1; }\n'
+    start = "auto start = std::chrono::steady_clock::now();"  # NVIDIA's header of CUB includes <chrono>
+    headers = "#include <cub/cub.cuh>\n#include <cstdio>\n"
+    program = f'{headers}int main() {{ {start} puts("Cannot open graph.txt"); return 1; }}\n'
     (tmp_path / "src" / "scale-cuda" / "main.cu").write_text(program)
     (tmp_path / "p.csv").write_text(HEADER + row("scale-cuda", "void scale<float>(T1 *, int)", 256))
     options = ["--hecbench", str(tmp_path), "--profile", str(tmp_path / "p.csv"), "--kept", str(tmp_path / "kept")]

@@ -1,5 +1,8 @@
 // CUB's collectives of a block and of a warp, in terms of shuffles and shared memory.
 #pragma once
+#ifndef __CUDA_ARCH__
+#include <chrono> // for host code, as NVIDIA's headers do
+#endif
 #include <cub/block/block_adjacent_difference.cuh>
 #include <cub/block/block_discontinuity.cuh>
 #include <cub/block/block_exchange.cuh>
