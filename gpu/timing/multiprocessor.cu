@@ -314,7 +314,7 @@ extern "C" __global__ void multiprocessor(
                 if (own_passes > 2 * last && *turn > begin) begin = *turn;
                 *turn = begin + last * latencies[o];
                 rounds = (*turn - now) / latencies[o];
-                own_passes = 3 * rounds * PER_ACCESS;
+                own_passes = 2 * rounds * PER_ACCESS;
             }
             double start = now > load_store_free ? now : load_store_free;
             load_store_free = start + own_passes;

@@ -68,6 +68,8 @@ EXPLANATIONS: Mapping[str, str] = {
     "of the first cache on this GPU, and in the model one.",
     "simpleSpmv-cuda mv_dense": "Lanes read rows of their own, 32 lines per request: probably a line takes two "
     "cycles of the first cache on this GPU, and in the model one.",
+    "threadfence-cuda sum": "A round of a float sum at one word of shared memory takes about 160 cycles, and 72 in "
+    "the model.",
     "tqs-cuda TaskQueue_gpu": "LLVM replaces a loop of 1,000 equal additions by one sum; nvcc's code executes it.",
     "wyllie-cuda wyllie": "Pointer jumping: lists become shorter because all blocks store, and the memory of sampled "
     "blocks contains only their own stores.",

@@ -572,6 +572,26 @@ def test_a_request_takes_the_cycles_of_the_load_store_units(tmp_path, without_nv
         assert bound_us * clock / (32 * 256) == pytest.approx(cycles, rel=0.02)
 
 
+@pytest.mark.parametrize(("gpu", "cycles"), [("rtx-3080", 2), ("h200", 1)])
+def test_a_float_sum_in_shared_memory_loads_and_exchanges_in_each_round(gpu, cycles, tmp_path, without_nvcc) -> None:
+    """An RTX 3080 has load/store units for half of a warp. Each lane of a warp succeeds in a round of its own."""
+    text = """extern "C" __global__ void sum(float *to, float value) {
+        __shared__ float word;
+        if (threadIdx.x == 0) word = 0;
+        __syncthreads();
+        atomicAdd(&word, value);
+        __syncthreads();
+        if (threadIdx.x == 0) to[blockIdx.x] = word;
+    }"""
+    blocks, warps = 8 * 68 * 132, 8
+    run = model_kernel(tmp_path / "k.cu", text, "sum", blocks, 32 * warps, [f"empty:{blocks}", 2.0], gpu)
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    accesses = blocks * warps * 32 * 2 * cycles / run.gpu.multiprocessors / run.gpu.clock_ghz / 1e3
+    assert estimate.breakdown["first cache and shared memory"] == pytest.approx(accesses, rel=0.05)
+    assert estimate.float32_operations == pytest.approx(94 * 32 * warps * blocks, rel=0.01)  # as on an RTX 3080
+
+
 def test_rows_of_a_stencil_are_shared_by_distant_blocks(tmp_path, without_nvcc) -> None:
     """A block along x reads three rows, of which two are the middle rows of blocks 16 apart: n * n words in all."""
     text = """extern "C" __global__ void stencil(const float *from, float *to, int n) {
