@@ -98,10 +98,12 @@ class PageWatch:
         """Watch pages, all of them again."""
         self._ranges = list(ranges)
         self._open_pages.clear()
-        if self._ranges and self._previous is None:
+        if self._ranges:
+            # Each time: libclang installs a handler of its own, which would raise the signal again without an address.
             action = _SignalAction(ctypes.cast(self._handler, ctypes.c_void_p), flags=_SA_SIGINFO)
-            self._previous = _SignalAction()
-            self._libc.sigaction(_SIGSEGV, ctypes.byref(action), ctypes.byref(self._previous))
+            replaced = _SignalAction()
+            self._libc.sigaction(_SIGSEGV, ctypes.byref(action), ctypes.byref(replaced))
+            self._previous = self._previous or replaced
         for each in self._ranges:
             self._protect(each)
 

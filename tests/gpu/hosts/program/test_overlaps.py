@@ -205,6 +205,8 @@ int main() {{
     for (auto each : {{&blocking, &other}}) CHECK(cudaStreamCreate(each));
     for (auto each : {{&e, &f}}) CHECK(cudaEventCreate(each));
     CHECK(cudaEventRecord(f, s));
+    // The host is watched before the first launch parses its kernel.
+    CHECK(cudaMemcpyAsync(a, pinned, 256, cudaMemcpyDefault, s));
     {calls}
     CHECK(cudaDeviceSynchronize());
 }}""",
