@@ -46,12 +46,14 @@ struct lockstep_bits {
 };
 
 #ifdef __CUDA_ARCH__
-// Strong accesses of block or device scope with a memory order.
+// Strong accesses of block, device or system scope with a memory order.
 #define LOCKSTEP_ORDERED_ATOMIC(name)                                                                                  \
     template <typename Word>                                                                                           \
     __device__ Word __lockstep_##name(Word *place, Word value, memory_order order);                                    \
     template <typename Word>                                                                                           \
-    __device__ Word __lockstep_##name##_block(Word *place, Word value, memory_order order);
+    __device__ Word __lockstep_##name##_block(Word *place, Word value, memory_order order);                            \
+    template <typename Word>                                                                                           \
+    __device__ Word __lockstep_##name##_system(Word *place, Word value, memory_order order);
 LOCKSTEP_ORDERED_ATOMIC(atomicAdd)
 LOCKSTEP_ORDERED_ATOMIC(atomicAnd)
 LOCKSTEP_ORDERED_ATOMIC(atomicOr)
@@ -69,6 +71,7 @@ LOCKSTEP_ORDERED_ATOMIC(atomicExch)
     __device__ void __lockstep_store##suffix(Word *place, Word value, memory_order order);
 LOCKSTEP_ORDERED_ACCESSES()
 LOCKSTEP_ORDERED_ACCESSES(_block)
+LOCKSTEP_ORDERED_ACCESSES(_system)
 #undef LOCKSTEP_ORDERED_ACCESSES
 #endif
 
@@ -79,20 +82,26 @@ LOCKSTEP_API inline void lockstep_fence(memory_order order) {
     if (order == memory_order_release) {
         if constexpr (Scope == thread_scope_block) {
             asm volatile("fence.release.cta;" ::: "memory");
-        } else {
+        } else if constexpr (Scope == thread_scope_device) {
             asm volatile("fence.release.gpu;" ::: "memory");
+        } else {
+            asm volatile("fence.release.sys;" ::: "memory");
         }
     } else if (order < memory_order_release) {
         if constexpr (Scope == thread_scope_block) {
             asm volatile("fence.acquire.cta;" ::: "memory");
-        } else {
+        } else if constexpr (Scope == thread_scope_device) {
             asm volatile("fence.acquire.gpu;" ::: "memory");
+        } else {
+            asm volatile("fence.acquire.sys;" ::: "memory");
         }
     } else if (order == memory_order_acq_rel) {
         if constexpr (Scope == thread_scope_block) {
             asm volatile("fence.acq_rel.cta;" ::: "memory");
-        } else {
+        } else if constexpr (Scope == thread_scope_device) {
             asm volatile("fence.acq_rel.gpu;" ::: "memory");
+        } else {
+            asm volatile("fence.acq_rel.sys;" ::: "memory");
         }
     } else if constexpr (Scope == thread_scope_block) {
         __threadfence_block();
@@ -116,9 +125,11 @@ LOCKSTEP_API inline memory_order lockstep_stronger(memory_order order, memory_or
     return order < failure ? failure : order;
 }
 
-// The operation of the scope of a block, or of the device.
+// The operation of the scope of a block, of the system, or of the device.
 #define LOCKSTEP_SCOPED(name, ...)                                                                                     \
-    (Scope == thread_scope_block ? __lockstep_##name##_block(__VA_ARGS__) : __lockstep_##name(__VA_ARGS__))
+    (Scope == thread_scope_block    ? __lockstep_##name##_block(__VA_ARGS__)                                           \
+     : Scope == thread_scope_system ? __lockstep_##name##_system(__VA_ARGS__)                                          \
+                                    : __lockstep_##name(__VA_ARGS__))
 
 // Returns what was there, which is `expected` where it was replaced.
 template <thread_scope Scope, typename Word>
