@@ -17,6 +17,7 @@ from gpu.hosts.driver.page_watch import IS_SUPPORTED, PageWatch, WatchedRange, b
 from gpu.hosts.program.mapped_memory import MappedMemories
 from gpu.hosts.program.stream_order import OperationTime, OrderedStreams
 from gpu.simulator.checkers.races.footprints import (
+    HostFlag,
     LaunchFootprint,
     OverlapSide,
     Span,
@@ -39,8 +40,8 @@ class _PastOperation:
     launch: LaunchFootprint | None = None
     entry: int = 0
     spans: list[Span] = field(default_factory=list)
-    is_observed: bool = False
-    """Whether the host has read a flag that it sets."""
+    unreleased_flag: HostFlag | None = None
+    """A flag that the host has read, although no release orders what the operation wrote before."""
 
     @property
     def size(self) -> int:
@@ -153,17 +154,19 @@ class OverlapChecker:
         self._watch.watch(sorted(ranges, key=lambda each: each.watches_reads))
 
     def _find_pending(self) -> list[_PastOperation]:
-        return [past for past in self._past if not (past.is_observed or self.streams.has_ended(past.time))]
+        return [past for past in self._past if not self.streams.has_ended(past.time)]
 
     def _check_host_access(self, address: int, writes: bool) -> None:
         """Report an access of the host that races with operations."""
         access = Span(address, 1, writes, "the host", np.empty(0, np.uint8))
         position: SourcePosition | None = None
         for past in self._find_pending():
-            races = list(past.launch.find_races_with_span(access)) if past.launch is not None else []
-            if any(side.site is not None and side.site.is_strong and side.site.scope == "system" for side, _ in races):
-                past.is_observed = True
+            flag = past.launch.find_host_flag(address) if past.launch is not None else None
+            if flag is not None:
+                if not writes:
+                    self._observe(past, flag)
                 continue
+            races = list(past.launch.find_races_with_span(access)) if past.launch is not None else []
             races += [(side, place) for side, _, place in find_span_races(past.spans, [access])]
             entry = past.entry if past.launch is not None else len(self._journal.entries) - 1
             if not races or entry < 0:
@@ -172,8 +175,16 @@ class OverlapChecker:
             side, element = races[0]
             if (side.key, f"host {position}") not in self._reported:
                 self._reported.add((side.key, f"host {position}"))
-                self._journal.add_finding(entry, build_host_finding(side, element, position, writes=writes))
+                finding = build_host_finding(side, element, position, writes=writes, flag=past.unreleased_flag)
+                self._journal.add_finding(entry, finding)
                 self._on_finding()
+
+    def _observe(self, past: _PastOperation, flag: HostFlag) -> None:
+        """Let the host wait for a launch whose flag it has read, and for what this launch follows."""
+        if flag.is_released:
+            self._past = [each for each in self._past if each is not past and not past.time.follows(each.time)]
+        else:
+            past.unreleased_flag = flag
 
     def _find_concurrent(self, time: OperationTime) -> Iterator[_PastOperation]:
         self._past = [past for past in self._past if not self.streams.has_ended(past.time)]

@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from gpu.base.errors import SourcePosition
 from gpu.base.findings import Finding
+from gpu.base.lane_mask import LaneMask
+from gpu.simulator.checkers.races.release_sequences import RELEASE_ORDERS
 from gpu.simulator.checkers.races.shadow import EVENT, Shadow, high_records
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
@@ -32,6 +34,8 @@ _CONFLICTS = {
 """For each kind of access, those with which it conflicts: one of the two writes, and they are not both strong."""
 _FLAG = "flag"
 """Strong reads and atomic operations whose values decide whether a loop ends."""
+_RELEASED = "released"
+"""Strong writes and atomic operations of system scope that are releases, or follow a fence of system scope."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,22 @@ class OverlapSide:
     thread: str
     text: str
     key: str
+
+
+@dataclass(frozen=True)
+class HostFlag:
+    """A location that a launch writes by a strong access of system scope, which the host may read.
+
+    Parameters
+    ----------
+    site : AccessSite
+        The write.
+    is_released : bool
+        Whether a release of system scope orders what the launch wrote before.
+    """
+
+    site: AccessSite
+    is_released: bool
 
 
 @dataclass(frozen=True)
@@ -78,6 +98,12 @@ class _Cells:
     cell_size: int
     numbers: Array
     records: Array
+
+    def find(self, offset: int, size: int) -> int | None:
+        """Return the index of the first cell with one of `size` bytes at an offset in the array; None without one."""
+        index = int(np.searchsorted(self.numbers, offset // self.cell_size))
+        is_found = index < self.numbers.size and self.numbers[index] * self.cell_size < offset + size
+        return index if is_found else None
 
     def split(self, size: int) -> _Cells:
         """Return the same accesses with smaller cells."""
@@ -117,6 +143,7 @@ class LaunchFootprint(Observer):
         self._shadows: dict[tuple[int, int], tuple[FlatMemory, Shadow]] = {}
         self._arrays: dict[tuple[int, int], _TouchedArray] = {}
         self._first_batch: BlockBatch | None = None
+        self._fenced_blocks: set[int] = set()
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
         self._kernel = self._kernel or kernel
@@ -143,6 +170,15 @@ class LaunchFootprint(Observer):
         shadow.get_or_create(kind)[cells] = records
         if site.is_strong and site.action != "write" and access.used and site.use >= ValueUse.WAIT:
             shadow.get_or_create(_FLAG)[cells] = records
+        if site.is_strong and site.action != "read" and site.scope == "system":
+            blocks = (threads // batch.geometry.lanes_per_block).tolist()
+            is_released = site.order in RELEASE_ORDERS or [block in self._fenced_blocks for block in blocks]
+            shadow.get_or_create(_RELEASED)[cells] = np.where(is_released, records, 0)
+
+    def fence(self, batch: BlockBatch, name: str, mask: LaneMask, member_mask: Any = None) -> None:
+        # A barrier may pass the fence of one thread on to the others of its block, so blocks are enough.
+        if name.startswith("__threadfence_system") and not name.endswith("acquire"):
+            self._fenced_blocks.update((batch.first + mask.lanes // batch.geometry.lanes_per_block).tolist())
 
     def async_copy(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         if begins:
@@ -181,7 +217,7 @@ class LaunchFootprint(Observer):
         for (address, _), touched in self._arrays.items():
             for kind, cells in touched.kinds.items():
                 first, end = int(cells.numbers[0]) * cells.cell_size, (int(cells.numbers[-1]) + 1) * cells.cell_size
-                if kind != _FLAG:
+                if kind not in (_FLAG, _RELEASED):
                     yield address + first, end - first, not kind.endswith("read")
 
     def find_races(self, earlier: LaunchFootprint) -> Iterator[tuple[OverlapSide, OverlapSide, str]]:
@@ -215,12 +251,22 @@ class LaunchFootprint(Observer):
             for kind, cells in touched.kinds.items():
                 if kind not in _CONFLICTS or (kind.endswith("read") and not span.writes):
                     continue
-                first = (span.address - address) // cells.cell_size
-                last = (span.address + span.size - 1 - address) // cells.cell_size
-                index = int(np.searchsorted(cells.numbers, first))
-                if index < cells.numbers.size and cells.numbers[index] <= last:
+                index = cells.find(span.address - address, span.size)
+                if index is not None:
                     record, offset = int(cells.records[index]), int(cells.numbers[index]) * cells.cell_size
                     yield self._describe(record), self._describe_element(touched.memory, record, offset)
+
+    def find_host_flag(self, address: int) -> HostFlag | None:
+        """Return the flag for the host to which a byte belongs: written by a strong access of system scope."""
+        for (begin, _), touched in self._arrays.items():
+            found = {kind: cells.find(address - begin, 1) for kind, cells in touched.kinds.items()}
+            for kind in ("strong write", "atomic"):
+                index = found.get(kind)
+                if index is not None:
+                    site, _, _ = self._sites[int(touched.kinds[kind].records[index]) & EVENT]
+                    if site.scope == "system":
+                        return HostFlag(site, found.get(_RELEASED) is not None)
+        return None
 
     def _describe(self, record: int) -> OverlapSide:
         thread, event = (record >> 32) - 1, record & EVENT
@@ -282,7 +328,7 @@ def build_overlap_finding(first: OverlapSide, second: OverlapSide, element: str,
 
 
 def build_host_finding(
-    operation: OverlapSide, element: str, position: SourcePosition | None, *, writes: bool
+    operation: OverlapSide, element: str, position: SourcePosition | None, *, writes: bool, flag: HostFlag | None = None
 ) -> Finding:
     """Return the finding of an operation, and an access by the host that does not wait for it.
 
@@ -296,14 +342,26 @@ def build_host_finding(
         The line of the host's access, if it is known.
     writes : bool
         Whether the host writes.
+    flag : HostFlag or None
+        A flag of the operation that the host has read, although no release orders what the operation wrote before.
     """
+    if flag is None:
+        advice = (
+            "The host has not waited for the end of this operation: synchronize before the access, such as by "
+            "cudaDeviceSynchronize(), or with its stream or an event after it."
+        )
+    else:
+        advice = (
+            f"The host has read the flag that is written at {flag.site.position.short_text}, but no fence of system "
+            "scope precedes this write: add a __threadfence_system() between the write of the data and that of the "
+            "flag."
+        )
     where = f" at {position.short_text}" if position is not None else ""
     sites = [each for each in (operation.site.position if operation.site is not None else None, position) if each]
     return Finding(
         "race",
         f"Race reported between {operation.text} and {'write' if writes else 'read'} by the host{where} on {element}. "
-        "The host has not waited for the end of this operation: synchronize before the access, such as by "
-        "cudaDeviceSynchronize(), or with its stream or an event after it.",
+        + advice,
         tuple(sites),
         (operation.thread, "the host")[: len(sites)] if operation.site is not None else ("the host",)[: len(sites)],
     )

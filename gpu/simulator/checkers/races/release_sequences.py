@@ -18,6 +18,7 @@ from gpu.simulator.ir import Scope
 SCOPE_LEVELS: dict[Scope, int] = {"block": 0, "cluster": 1, "device": 2, "system": 2}
 """Scopes as numbers. All threads of a launch are on one device, so the scopes of device and system are equal."""
 
+RELEASE_ORDERS = ("release", "acq_rel")
 DEVICE_LEVEL = SCOPE_LEVELS["device"]
 _MAX_CLOCKS = 64
 """The most clocks that a group keeps: the lanes of two warps may have observed different numbers of releases."""

@@ -15,7 +15,14 @@ import numpy.typing as npt
 from gpu.base.warp import WARP
 from gpu.simulator.checkers.races.advice import RaceCause
 from gpu.simulator.checkers.races.critical_sections import CriticalSections
-from gpu.simulator.checkers.races.release_sequences import DEVICE_LEVEL, LEVELS, SCOPE_LEVELS, Reader, ReleaseSequence
+from gpu.simulator.checkers.races.release_sequences import (
+    DEVICE_LEVEL,
+    LEVELS,
+    RELEASE_ORDERS,
+    SCOPE_LEVELS,
+    Reader,
+    ReleaseSequence,
+)
 from gpu.simulator.checkers.races.shadow import Shadow
 from gpu.simulator.checkers.races.vector_clocks import (
     AcquiredClock,
@@ -35,8 +42,8 @@ Array = npt.NDArray[Any]
 SEQUENCE = "release sequence"
 """The slot of shadow memory with the numbers of release sequences, from 1."""
 
-_RELEASES, _ACQUIRES = ("release", "acq_rel"), ("acquire", "acq_rel")
-_ORDERING = {*_RELEASES, *_ACQUIRES}
+_ACQUIRES = ("acquire", "acq_rel")
+_ORDERING = {*RELEASE_ORDERS, *_ACQUIRES}
 
 
 @dataclass(frozen=True)
@@ -396,7 +403,7 @@ class Synchronization:
         if sequences is None and not writes:
             return
         takes_locks = site.op in ("cas", "exch") and access.old is not None and site.use > ValueUse.DATA
-        if not (self.has_fences or takes_locks or sequences is not None or site.order in _RELEASES):
+        if not (self.has_fences or takes_locks or sequences is not None or site.order in RELEASE_ORDERS):
             return
         lanes, cells = shadow.all_cells(batch.geometry, access)
         written = None
@@ -452,7 +459,7 @@ class Synchronization:
                 sequences[cell : cell + width] = number
             snapshots = (
                 self._release_now(take_snapshot(lane), level)
-                if site.order in _RELEASES
+                if site.order in RELEASE_ORDERS
                 else self._release_fenced(lane, level)
             )
             cluster = int(self._cluster_of_block[lane // self._threads_per_block])
@@ -463,7 +470,7 @@ class Synchronization:
         releases: Array = np.zeros(lanes.size, bool)
         if site.action == "read":
             return releases
-        if site.order in _RELEASES:
+        if site.order in RELEASE_ORDERS:
             releases[:] = True
         elif self._fences:
             fences = self._fences[0]

@@ -13,6 +13,22 @@ __global__ void add(const int *v, int *w) { w[threadIdx.x] += v[threadIdx.x]; }
 __global__ void count(const int *v, int *total) { atomicAdd(total, v[threadIdx.x] & 1); }
 __global__ void publish(int *v, volatile int *flag) { v[0] = 42; __threadfence(); *flag = 1; }
 __global__ void await(const int *v, volatile int *flag, int *w) { while (!*flag) {} __threadfence(); w[0] = v[0]; }
+__global__ void publish_to_host(int *v, volatile int *flag) { v[0] = 42; __threadfence_system(); *flag = 1; }
+__global__ void publish_block(int *v, volatile int *flag) {
+    v[threadIdx.x] = 42;
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x == 63) *flag = 1;
+}
+__global__ void publish_after_fence(int *v, int *flag) {
+    v[0] = 42;
+    cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
+    cuda::atomic_ref<int>(*flag).fetch_add(1, cuda::memory_order_relaxed);
+}
+__global__ void store(int *v, int *flag, cuda::memory_order order) {
+    v[0] = 42;
+    cuda::atomic_ref<int, cuda::thread_scope_system>(*flag).store(1, order);
+}
 __constant__ int factor;
 __global__ void scale(int *v) { v[threadIdx.x] *= factor; }
 __global__ void begin_case() {}
@@ -23,6 +39,7 @@ cudaEvent_t e, f;
 cudaGraph_t graph;
 cudaGraphExec_t ready;
 cudaGraphNode_t first, second;
+void wait_for_flag() { while (!*(volatile int *)pinned) {} }
 int n = 64;
 cudaKernelNodeParams node(void *kernel, void **values) {
     cudaKernelNodeParams p = {};
@@ -163,8 +180,44 @@ HOST_CASES = {
         False,
     ),
     "a write of the source of a copy": ("cudaMemcpyAsync(a, pinned, 256, cudaMemcpyDefault, s); pinned[3] = 1;", True),
-    "a read behind a flag": (
-        "publish<<<1, 1>>>(managed, managed + 8); while (!*(volatile int *)(managed + 8)) {} seen = managed[0];",
+    "a read behind a flag": ("publish_to_host<<<1, 1>>>(managed, pinned); wait_for_flag(); seen = managed[0];", False),
+    "a read behind a flag of device scope": (
+        "publish<<<1, 1>>>(managed, pinned); wait_for_flag(); seen = managed[0];",
+        True,
+    ),
+    "a read behind a flag of a block": (
+        "publish_block<<<1, 64>>>(managed, pinned); wait_for_flag(); seen = managed[0];",
+        False,
+    ),
+    "a read behind a release": (
+        "store<<<1, 1>>>(managed, pinned, cuda::memory_order_release); wait_for_flag(); seen = managed[0];",
+        False,
+    ),
+    "a read behind a relaxed store": (
+        "store<<<1, 1>>>(managed, pinned, cuda::memory_order_relaxed); wait_for_flag(); seen = managed[0];",
+        True,
+    ),
+    "a read behind a release fence": (
+        "publish_after_fence<<<1, 1>>>(managed, pinned); wait_for_flag(); seen = managed[0];",
+        False,
+    ),
+    "a read of earlier data behind a flag": (
+        "set<<<1, 64>>>(managed); publish_to_host<<<1, 1>>>(a, pinned); wait_for_flag(); seen = managed[3];",
+        False,
+    ),
+    "a read of another stream's data behind a flag": (
+        (
+            "set<<<1, 64, 0, s>>>(managed); publish_to_host<<<1, 1, 0, t>>>(a, pinned); wait_for_flag();"
+            "seen = managed[3];"
+        ),
+        True,
+    ),
+    "a read after a write of the flag": (
+        "publish_to_host<<<1, 1>>>(managed, pinned); *(volatile int *)pinned = 0; seen = managed[0];",
+        True,
+    ),
+    "a launch behind a flag, in another stream,": (
+        "publish_to_host<<<1, 1, 0, s>>>(managed, pinned); wait_for_flag(); add<<<1, 1, 0, t>>>(managed, b);",
         False,
     ),
 }
@@ -240,6 +293,13 @@ def test_a_race_with_the_host_names_its_line_and_the_remedy(findings) -> None:
     assert found is not None
     assert found[1] == found[2]  # the line has both
     assert "synchronize before the access" in finding["message"]
+
+
+def test_a_race_behind_a_flag_names_the_missing_fence(findings) -> None:
+    (finding,) = findings["a read behind a flag of device scope by the host"]
+    assert re.search(
+        r"has read the flag that is written at program.cu:\d+, .*__threadfence_system\(\)", finding["message"]
+    )
 
 
 def test_a_race_of_streams_names_both_launches_and_the_remedy(findings) -> None:
