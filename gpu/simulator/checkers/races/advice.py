@@ -48,6 +48,7 @@ RaceCause = Literal[
     "ignored flag",
     "late write",
     "early flag",
+    "early release",
     "unordered flag write",
     "unordered flag read",
     "relaxed arrival",
@@ -86,6 +87,8 @@ _CAUSES: dict[RaceCause, str] = {
     "add a {fence} between the write and the read, or make both accesses seq_cst",
     "early flag": "The flag that was read was written before these data: write the flag after the data and a {fence}. "
     "If it belongs to earlier data, wait until these have been read before overwriting them",
+    "early release": "The flag that was read was written before the other thread read these data: write the flag after "
+    "the last read of the data and a {fence}. If it belongs to other data, use another flag for these",
     "unordered flag write": "{other} writes the flag, or releases the lock, that was read, and no barrier orders the "
     "earlier access before: add a {barrier} between this access and the fence before that write",
     "unordered flag read": "{other} has read the flag, or taken the lock, that orders them, and no barrier orders the "

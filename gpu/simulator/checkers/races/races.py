@@ -384,12 +384,14 @@ class RaceChecker(Checker):
         if site.is_strong:
             records = checked.high + checked.event
             if site.action != "write" and checked.access.used and site.use > ValueUse.DATA:
-                flags = checked.shadow.get_or_create(_LAST_WRITE).take(checked.cells)
-                self._flags[checked.lanes] = np.where(flags != 0, flags, self._flags[checked.lanes])
+                # Of a flag that all lanes read, `checked` has two lanes only.
+                lanes, cells = checked.shadow.all_cells(checked.batch.geometry, checked.access)
+                flags = checked.shadow.get_or_create(_LAST_WRITE).take(cells)
+                self._flags[lanes] = np.where(flags != 0, flags, self._flags[lanes])
                 checked.shadow.get_or_create(_LAST_STRONG)[checked.cells] = records
                 is_ticket = site.action == "atomic" and site.use == ValueUse.BRANCH
-                if is_ticket and checked.access.memory.space == "global" and checked.cells.size <= _MAX_TICKETS:
-                    self._record_tickets(checked)
+                if is_ticket and checked.access.memory.space == "global":
+                    self._record_tickets(checked, lanes, cells)
             if site.action == "write" or not (checked.access.used and site.op in ("", "add", "or", "cas")):
                 checked.shadow.get_or_create(_LAST_WRITE)[checked.cells] = records
             elif site.op == "cas" and checked.access.old is not None:
@@ -405,10 +407,16 @@ class RaceChecker(Checker):
         elif site.action == "write":
             synchronization.record_write(checked.shadow, checked.cells)
 
-    def _record_tickets(self, checked: _CheckedAccess) -> None:
-        per_block = checked.batch.geometry.lanes_per_block
-        for thread, cell in zip(self._threads[checked.lanes].tolist(), checked.cells.tolist(), strict=True):
-            self._tickets.take((id(checked.shadow), cell), thread // per_block, (checked.event, thread))
+    def _record_tickets(self, checked: _CheckedAccess, lanes: Array, cells: Array) -> None:
+        threads, per_block = self._threads[lanes], checked.batch.geometry.lanes_per_block
+        blocks = threads // per_block
+        # Of consecutive lanes of a block that take tickets from one counter, the last one counts.
+        ends = np.append((blocks[1:] != blocks[:-1]) | (cells[1:] != cells[:-1]), True).nonzero()[0]
+        if ends.size <= _MAX_TICKETS:
+            for thread, cell, block in zip(
+                threads[ends].tolist(), cells[ends].tolist(), blocks[ends].tolist(), strict=True
+            ):
+                self._tickets.take((id(checked.shadow), cell), block, (checked.event, thread))
 
     def _get_shadow(self, memory: FlatMemory, batch: BlockBatch, size: int) -> Shadow:
         shadow = self._shadows.get(memory)
@@ -852,8 +860,8 @@ class RaceChecker(Checker):
             if written > event:
                 flag = self._sites.sites[int(self._site_of_event[written])]
                 cause = "relaxed write" if flag.has_relaxed_order else "unfenced write"
-            elif earlier.action == "write":
-                cause = "early flag"
+            else:
+                cause = "early release" if earlier.action == "read" else "early flag"
         per_block = checked.batch.geometry.lanes_per_block
         block, other = (int(each) // per_block for each in (self._threads[lane], thread))
         if cause is None and self._tickets.follow(block, other, event):
@@ -922,7 +930,7 @@ def _get_trial_note(order: str) -> str:
 
 
 _MAX_TICKETS = 64
-"""The most lanes of an instruction whose atomic operations count as tickets."""
+"""The most tickets of an instruction: it takes one for each block and counter."""
 _LAST_WRITE = "last strong write"
 """The slot with the last write of a cell by a strong access that may set a flag."""
 _LAST_STRONG = "last strong"

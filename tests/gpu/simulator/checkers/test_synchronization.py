@@ -29,6 +29,7 @@ NARROW_RELEASE_FENCE = "The fence before the write of the flag is of block scope
 NARROW_ACQUIRE_FENCE = "The fence after the read of the flag is of block scope"
 NARROW_ACCESS = "A strong access is of block scope"
 EARLY_FLAG = "The flag that was read was written before these data"
+EARLY_RELEASE = "The flag that was read was written before the other thread read these data"
 NO_TICKET_FENCE = "No fence precedes the atomic operation by which the other thread learns"
 IGNORED_FLAG = "No branch tests the value of the flag"
 LONE_WRITE = "writes the flag, or releases the lock, that was read, and no barrier orders"
@@ -126,6 +127,26 @@ MESSAGES = {
             f"else {{ {ATOMIC_WAIT} __threadfence(); out[0] = data[0]; }}"
         ),
         EARLY_FLAG,
+    ),
+    "flag written before a read": (
+        (
+            "if (b == 0) { __threadfence(); atomicExch(flag, 1); out[0] = data[0]; }"
+            f"else {{ {ATOMIC_WAIT} __threadfence(); data[0] = 42; }}"
+        ),
+        EARLY_RELEASE,
+    ),
+    "flag that several blocks read": (
+        (
+            "if (b == 1) { atomicExch(flag, 1); data[0] = 42; }"
+            f"if (b != 1) {{ {ATOMIC_WAIT} if (b == 2) {{ __threadfence(); out[0] = data[0]; }} }}"
+        ),
+        EARLY_FLAG,
+        4,
+    ),
+    "unfenced ticket of a block in the middle": (
+        ("data[b] = b; bool last = atomicAdd(flag, 1) == 3; __threadfence(); if (last) {\nout[0] = data[1]; }"),
+        NO_TICKET_FENCE,
+        4,
     ),
     "flag claimed before the data": (
         (
