@@ -386,8 +386,7 @@ class RaceChecker(Checker):
             if site.action != "write" and checked.access.used and site.use > ValueUse.DATA:
                 # Of a flag that all lanes read, `checked` has two lanes only.
                 lanes, cells = checked.shadow.all_cells(checked.batch.geometry, checked.access)
-                flags = checked.shadow.get_or_create(_LAST_WRITE).take(cells)
-                self._flags[lanes] = np.where(flags != 0, flags, self._flags[lanes])
+                self._observe_flags(checked.shadow, lanes, cells)
                 checked.shadow.get_or_create(_LAST_STRONG)[checked.cells] = records
                 is_ticket = site.action == "atomic" and site.use == ValueUse.BRANCH
                 if is_ticket and checked.access.memory.space == "global":
@@ -397,6 +396,7 @@ class RaceChecker(Checker):
             elif site.op == "cas" and checked.access.old is not None:
                 wrote = _have_written(checked.access, checked.lanes)
                 checked.shadow.get_or_create(_LAST_WRITE)[checked.cells[wrote]] = records[wrote]
+                self._observe_flags(checked.shadow, checked.lanes[~wrote], checked.cells[~wrote])
             synchronization.record_strong_access(
                 checked.batch,
                 checked.access,
@@ -406,6 +406,11 @@ class RaceChecker(Checker):
             )
         elif site.action == "write":
             synchronization.record_write(checked.shadow, checked.cells)
+
+    def _observe_flags(self, shadow: Shadow, lanes: Array, cells: Array) -> None:
+        """Record who has written the flags that lanes read."""
+        flags = shadow.get_or_create(_LAST_WRITE).take(cells)
+        self._flags[lanes] = np.where(flags != 0, flags, self._flags[lanes])
 
     def _record_tickets(self, checked: _CheckedAccess, lanes: Array, cells: Array) -> None:
         threads, per_block = self._threads[lanes], checked.batch.geometry.lanes_per_block

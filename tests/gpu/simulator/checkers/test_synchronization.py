@@ -128,6 +128,15 @@ MESSAGES = {
         ),
         EARLY_FLAG,
     ),
+    "key claimed before its value": (
+        (
+            "int seen = atomicCAS(&flag[t], 0, t + 1); if (seen == 0) data[t] = 42;"
+            "if (seen == t + 1) { __threadfence(); out[t] = data[t]; }"
+        ),
+        EARLY_FLAG,
+        2,
+        32,
+    ),
     "flag written before a read": (
         (
             "if (b == 0) { __threadfence(); atomicExch(flag, 1); out[0] = data[0]; }"
