@@ -14,7 +14,7 @@ from gui.painting.colors import mix_colors
 from gui.painting.theme import look
 from gui.painting.values import format_value
 from gui.plots.axes import CountAxis, style_axis, tick_font
-from gui.plots.plot import Plot, label_axis
+from gui.plots.plot import Plot, VerticalLine, label_axis
 
 MAX_LABELED_ELEMENTS = 32
 """Maximum number of elements for which each bar is labeled with its index and value."""
@@ -60,7 +60,7 @@ class ArrayPlot(Plot):
         self._items: list[Any] = []
         self._value_labels: list[tuple[pg.TextItem, Any]] = []
         self._bar_item: pg.BarGraphItem | None = None
-        self.excerpt_line = pg.InfiniteLine(angle=90, movable=True)
+        self.excerpt_line = VerticalLine(movable=True)
         self.excerpt_line.hide()
         self.plot.addItem(self.excerpt_line, ignoreBounds=True)
         self.excerpt_line.sigPositionChanged.connect(lambda line: self.excerpt_moved.emit(round(line.value())))

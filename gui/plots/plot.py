@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyqtgraph as pg
-from PyQt6.QtCore import QPoint, QPointF, Qt, pyqtSignal
+from PyQt6.QtCore import QPoint, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QShowEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
@@ -13,6 +13,18 @@ from gui.painting.theme import Look, look
 from gui.plots.pointer import PointerTracker
 from gui.qt.events import StyleListener
 from gui.widgets.basic import column
+
+
+class VerticalLine(pg.InfiniteLine):
+    """A vertical line over the height of a plot, also while the plot is being deleted."""
+
+    def __init__(self, *, movable: bool) -> None:
+        super().__init__(angle=90, movable=movable)
+
+    def boundingRect(self) -> QRectF:
+        # The line refers to its view weakly, and garbage collection may begin in this call.
+        view = self.getViewBox()
+        return super().boundingRect() if view is not None else QRectF()
 
 
 class Plot(StyleListener, QWidget):
@@ -48,7 +60,7 @@ class Plot(StyleListener, QWidget):
             axis.enableAutoSIPrefix(False)
         self.index: int | None = None
         """The item at the cursor line, or None."""
-        self.line = pg.InfiniteLine(angle=90, movable=False)
+        self.line = VerticalLine(movable=False)
         self.line.hide()
         self.plot.addItem(self.line, ignoreBounds=True)
         self._applied_look: Look | None = None
