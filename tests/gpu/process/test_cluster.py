@@ -1,9 +1,10 @@
-"""The engine's process on several devices: two workers that simulate, for all tests here."""
+"""The engine's process on several devices: two workers that simulate, for all tests that leave them alive."""
 
 from __future__ import annotations
 
 import queue
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -52,12 +53,25 @@ class ClusterHost:
         return self.wait_for_event(self.host.submit(request))
 
 
-@pytest.fixture(scope="module")
-def two():
+@contextmanager
+def start_two_workers():
     there = ClusterHost(ClusterSettings(workers=2))
     there.started = there.ready()
     yield there
     there.host.close()
+
+
+@pytest.fixture(scope="module")
+def two():
+    with start_two_workers() as there:
+        yield there
+
+
+@pytest.fixture
+def two_to_kill():
+    """Two workers for one test: those that replace killed workers have other addresses."""
+    with start_two_workers() as there:
+        yield there
 
 
 def scan(n, **options):
@@ -116,23 +130,23 @@ def test_bodies_are_played_saved_and_picked(two, tmp_path):
     assert ended.message == "This simulation has ended, and its bodies were deleted."
 
 
-def test_a_worker_that_is_killed_is_told_and_its_tasks_are_done_again(two):
+def test_a_worker_that_is_killed_is_told_and_its_tasks_are_done_again(two_to_kill):
     import psutil
 
-    address = two.started.workers[0].address
+    address = two_to_kill.started.workers[0].address
     worker = psutil.Process(_find_listening_pid(int(address.rpartition(":")[2])))
-    two.events_by_job.clear()
+    two_to_kill.events_by_job.clear()
     # A suspended worker keeps its tasks, so that the run cannot end before the worker is killed.
     worker.suspend()
-    number = two.host.submit(scan(2**23))
-    two.wait_for_event(number, Progress)
+    number = two_to_kill.host.submit(scan(2**23))
+    two_to_kill.wait_for_event(number, Progress)
     worker.kill()
-    done = two.wait_for_event(number)
+    done = two_to_kill.wait_for_event(number)
     assert isinstance(done, RunResult)
     assert done.report.verified
     (lost,) = done.distributed.lost_workers
     assert (lost.address, lost.again > 0) == (address, True)
-    assert any(is_loss(each) for each in two.events_by_job if isinstance(each, Progress))
+    assert any(is_loss(each) for each in two_to_kill.events_by_job if isinstance(each, Progress))
 
 
 def test_nobody_at_an_address_is_one_sentence():
