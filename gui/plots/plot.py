@@ -15,7 +15,7 @@ from gui.qt.events import StyleListener
 from gui.widgets.basic import column
 
 
-class VerticalLine(pg.InfiniteLine):  # type: ignore[misc]
+class VerticalLine(pg.InfiniteLine):  # type: ignore[misc]  # pyqtgraph has no types
     """A vertical line over the height of a plot, also while the plot is being deleted."""
 
     def __init__(self, *, movable: bool) -> None:

@@ -43,7 +43,7 @@ EXPLANATIONS: Mapping[str, str] = {
     "stores to global memory; the model gives each 10 cycles.",
     "intrinsics-simd-cuda simd_intrinsics": "The measured code has 730 integer operations per thread; LLVM's code of "
     "the same SIMD intrinsics has 578 instructions in all.",
-    "is-cuda create_seq_gpu_kernel": "Clang's code computes pow(0.5, 23.0) and its kin in each step; in nvcc's code "
+    "is-cuda create_seq_gpu_kernel": "Clang's code computes such powers as pow(0.5, 23.0) in each step; in nvcc's code "
     "they are numbers, as modeled.",
     "knn-cuda cuInsertionSort": "A distance decides whether an element is inserted, but the launch before, which "
     "computes the distances, is too long to run.",
