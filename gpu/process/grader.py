@@ -147,6 +147,8 @@ class _Grader:
             finally:
                 timer.cancel()
                 end_process(process, grace_s=1)
+                with contextlib.suppress(OSError):  # closing writes what a process that was killed has not read
+                    process.stdin.close()
                 with self._lock:
                     self._processes.remove(process)
         try:

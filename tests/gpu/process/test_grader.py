@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from gpu.base.child_processes import start_python
 from gpu.base.errors import InputError
 from gpu.cli import main as cli
 from gpu.lessons.lesson_reader import LIBRARY
@@ -81,6 +83,21 @@ def test_a_submission_is_not_wrong_because_the_machine_is_busy(tmp_path: Path, m
     (found,) = grader.grade_submissions(tmp_path, "add", [tmp_path / "add.cu"])
     assert not found.graded
     assert "0.01 s" in found.sentences[1]
+
+
+def test_a_process_that_ends_before_it_reads_its_submission_does_not_end_the_grading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start_and_end(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+        process = start_python(*arguments, **options)
+        process.kill()
+        process.wait()
+        return process
+
+    write_lesson(tmp_path, TASK)
+    monkeypatch.setattr(grader, "start_python", start_and_end)
+    (found,) = grader.grade_submissions(tmp_path, "add", [tmp_path / "add.cu"])
+    assert not found.accepted
 
 
 def test_a_process_that_judges_opens_no_file_of_others(tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ def test_a_program_in_another_folder_is_compiled_again_only_if_it_names_its_file
     cache.mkdir(mode=0o700)
     monkeypatch.setenv("LOCKSTEP_CACHE", str(cache))
     for name in ("one", "other"):
-        file, generated = tmp_path / name / "program.cpp", tmp_path / f"{name} generated"
+        # The loader gives a library that it has loaded from a path again, also if the file is another one by now.
+        file, generated = tmp_path / name / "program.cpp", tmp_path / f"{name} generated {len(expression)}"
         file.parent.mkdir()
         generated.mkdir()
         file.write_text(
