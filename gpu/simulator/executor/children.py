@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
@@ -20,7 +18,7 @@ from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.faults import BatchFaults, LaunchFaults
 from gpu.simulator.executor.state.observer import Observer
-from gpu.simulator.executor.state.pointers import PointerValue
+from gpu.simulator.executor.state.pointers import PointerValue, select_lane
 from gpu.simulator.executor.state.printf import PrintBuffer
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.state.time_limit import TimeLimit
@@ -164,9 +162,9 @@ def add_child_launches(
             function,
             _read_dim3(grid, lane),
             _read_dim3(block, lane),
-            int(_lane_value(shared_bytes, lane)),
-            tuple(_lane_value(value, lane) for value in values),
-            int(_lane_value(stream, lane)),
+            int(select_lane(shared_bytes, lane)),
+            tuple(select_lane(value, lane) for value in values),
+            int(select_lane(stream, lane)),
             position,
             batch,
             lane,
@@ -189,12 +187,4 @@ def _reject_parent_memory(child: ChildLaunch, values: Sequence[Any]) -> None:
 
 
 def _read_dim3(value: Any, lane: int) -> tuple[int, ...]:
-    return tuple(int(_lane_value(extent, lane)) for extent in value)
-
-
-def _lane_value(value: Any, lane: int) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_lane_value(part, lane) for part in value)
-    if isinstance(value, PointerValue):
-        return value.select_lane(lane)
-    return value[lane] if isinstance(value, np.ndarray) else value
+    return tuple(int(select_lane(extent, lane)) for extent in value)

@@ -14,7 +14,7 @@ from gpu.simulator.executor.exchanges import ALL_LANES, find_shuffle_sources
 from gpu.simulator.executor.state.call_frame import CallFrame
 from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.observer import HeapCall, WarpSync
-from gpu.simulator.executor.state.pointers import PointerValue, without_observer
+from gpu.simulator.executor.state.pointers import PointerValue, select_lane, without_observer
 from gpu.simulator.executor.state.printf import format_c
 from gpu.simulator.executor.state.progress import StarvationError
 from gpu.simulator.executor.state.running_batch import RunningBatch
@@ -67,7 +67,7 @@ class _PrintedPointer:
         with without_observer(self._batch):
             while len(letters) < _MAX_STRING_LENGTH:
                 loaded = self._address.load(self._batch, np.int64(len(letters)), np.dtype(np.uint8), mask, site)
-                letter = int(loaded[self._lane] if isinstance(loaded, np.ndarray) else loaded)
+                letter = int(select_lane(loaded, self._lane))
                 if letter == 0:
                     break
                 letters.append(letter)
@@ -77,7 +77,7 @@ class _PrintedPointer:
 def _get_lane_value(batch: RunningBatch, value: Any, lane: int) -> Any:
     if isinstance(value, PointerValue):
         return _PrintedPointer(batch, lane, value)
-    return value[lane] if isinstance(value, np.ndarray) else value
+    return select_lane(value, lane)
 
 
 def report_fence(frame: CallFrame, name: str, mask: LaneMask, member_mask: Any, position: SourcePosition) -> None:

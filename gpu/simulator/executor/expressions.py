@@ -14,17 +14,16 @@ from gpu.simulator import ir
 from gpu.simulator.executor.async_copies import ByteCopy, TensorBoxCopy, get_async_copies, group_by_value
 from gpu.simulator.executor.bare_expressions import BareExpressions
 from gpu.simulator.executor.barriers import pass_barrier
-from gpu.simulator.executor.effects import (
-    report_exchange,
-)
+from gpu.simulator.executor.effects import report_exchange
 from gpu.simulator.executor.operation_counter import OperationCounter
 from gpu.simulator.executor.phases import PhaseOperation, get_phases
 from gpu.simulator.executor.state.atomics import AtomicOperation
 from gpu.simulator.executor.state.batches import adds_zero
 from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
-from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, FlatMemory, LocalMemory, SharedMemory
+from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.observer import OperatorSite
-from gpu.simulator.executor.state.pointers import PointerValue
+from gpu.simulator.executor.state.pointers import PointerValue, select_lane
+from gpu.simulator.executor.switch_points import SwitchPoint
 from gpu.simulator.executor.values import PlainValues
 from gpu.simulator.ir.contraction import get_fused_operation, is_exact_product
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS
@@ -366,11 +365,11 @@ class ExpressionCompiler(Visitor):
         if isinstance(type, Scalar):
             dtype, read = type.dtype, values.read
             if site.is_strong:
-                is_tested = site.use > ValueUse.DATA
+                point = SwitchPoint(site, dtype, writes=False, is_tested=site.use > ValueUse.DATA)
 
                 def run(frame: CallFrame, mask: LaneMask) -> Any:
                     address, at = pointer(frame, mask), index(frame, mask)
-                    _yield_before(frame, address, at, dtype, mask, site, writes=False, is_tested=is_tested)
+                    point.let_others_run(frame.batch, address, at, mask)
                     return read(address, frame.batch, at, dtype, mask, site)
 
                 return run
@@ -403,15 +402,16 @@ class ExpressionCompiler(Visitor):
         type, values, vector = place.type, self.values, vector_size(place.type)
         site = self._site(place, "write", order)
         if isinstance(type, Scalar):
-            dtype, write, is_strong = type.dtype, values.write, site.is_strong
+            dtype, write = type.dtype, values.write
+            point = SwitchPoint(site, dtype, writes=True, is_tested=False) if site.is_strong else None
 
             def run_scalar(frame: CallFrame, mask: LaneMask) -> Any:
                 new = value(frame, mask)
                 if reads and frame.batch.scheduler is not None:
                     frame.batch.scheduler.yield_before_write()
                 address, at = pointer(frame, mask), index(frame, mask)
-                if is_strong:
-                    _yield_before(frame, address, at, dtype, mask, site, writes=True, is_tested=False)
+                if point is not None:
+                    point.let_others_run(frame.batch, address, at, mask)
                 write(address, frame.batch, at, dtype, new, mask, site)
                 if site.sum and frame.batch.observer is not None:
                     address = address if at is None else address.offset_by(at, dtype.itemsize)
@@ -522,14 +522,15 @@ class ExpressionCompiler(Visitor):
             use=self._value_uses.find_use(node.place),
         )
         atomic = self.values.atomic
-        op, used, dtype, writes = node.op, node.used, node.type.dtype, not adds_zero(node)
+        op, used, dtype = node.op, node.used, node.type.dtype
         is_tested = used and site.use > ValueUse.DATA
+        point = SwitchPoint(site, dtype, writes=not adds_zero(node), is_tested=is_tested)
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             address, at = pointer(frame, mask), index(frame, mask)
             operation = AtomicOperation(op, [evaluate(frame, mask) for evaluate in evaluators], used)
             compared = operation.operands[0] if op == "cas" else None
-            _yield_before(frame, address, at, dtype, mask, site, writes=writes, is_tested=is_tested, compared=compared)
+            point.let_others_run(frame.batch, address, at, mask, compared)
             return atomic(address, frame.batch, at, dtype, operation, mask, site)
 
         return run
@@ -671,53 +672,6 @@ class ExpressionCompiler(Visitor):
         return values.lift_closure(run) if node.type == VOID else run
 
 
-def _yield_before(
-    frame: CallFrame,
-    address: PointerValue,
-    index: Any,
-    dtype: np.dtype[Any],
-    mask: LaneMask,
-    site: AccessSite,
-    *,
-    writes: bool,
-    is_tested: bool,
-    compared: Any = None,
-) -> None:
-    """Let other parts run before a strong access, in schedules that stop a part there; arguments as of a load.
-
-    `compared` are the values that a compare-and-swap replaces.
-    """
-    scheduler = frame.batch.scheduler
-    if scheduler is not None and scheduler.notes_accesses:
-        lane = int(mask.lanes[0])
-        first = address.select_lane(lane)
-        offset = first.offset + int(index[lane] if isinstance(index, np.ndarray) else index or 0) * dtype.itemsize
-        memory, block = first.memory, None
-        if isinstance(memory, SharedMemory):
-            block = lane // frame.batch.geometry.lanes_per_block
-        scheduler.yield_before_strong_access(
-            site,
-            (id(memory), block, offset),
-            writes=writes,
-            is_tested=is_tested,
-            read_bytes=partial(_read_bytes, memory, block, offset, dtype.itemsize),
-            expected=None if compared is None else dtype.type(_select_value(compared, lane)).tobytes(),
-        )
-
-
-def _read_bytes(memory: DeviceMemory | None, block: int | None, offset: int, size: int) -> bytes:
-    """Return bytes of a memory, of shared memory those of a block."""
-    if not isinstance(memory, FlatMemory):
-        return b""
-    if isinstance(memory, SharedMemory) and block is not None:
-        offset += block * memory.extents[1]
-    return memory.data[offset : offset + size].tobytes()
-
-
-def _select_value(values: Any, lane: int) -> Any:
-    return values[lane] if isinstance(values, np.ndarray) else values
-
-
 def _select_constant(condition: Any, yes: Any, no: Any) -> Any:
     if isinstance(condition, np.ndarray):
         return np.where(condition, yes, no)
@@ -730,7 +684,7 @@ def _called_functions(
     """Yield the functions that a pointer points to, each with its lanes."""
     remaining: LaneMask | None = mask
     while remaining is not None:
-        number = numbers[remaining.lanes[0]] if isinstance(numbers, np.ndarray) else numbers
+        number = select_lane(numbers, int(remaining.lanes[0]))
         lanes, remaining = remaining.split(numbers == number)
         assert lanes is not None
         if int(number) not in expression.functions:

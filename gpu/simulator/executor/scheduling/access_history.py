@@ -4,26 +4,10 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable
 
 from gpu.simulator.executor.state.memory import AccessSite
-
-
-class StrongAccess(NamedTuple):
-    """A strong access that a part is about to perform.
-
-    `location` identifies the bytes of its first lane, and `is_tested` says that the value read decides a branch.
-    `read_bytes` returns these bytes; `expected` are those that a compare-and-swap replaces, None for other accesses.
-    """
-
-    part: int
-    site: AccessSite
-    location: Hashable
-    writes: bool
-    is_tested: bool
-    read_bytes: Callable[[], bytes]
-    expected: bytes | None
+from gpu.simulator.executor.state.running_batch import StrongAccess
 
 
 class _Location:

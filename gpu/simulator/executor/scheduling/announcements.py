@@ -13,8 +13,9 @@ from collections.abc import Callable, Hashable, Sequence
 from enum import Enum, auto
 
 from gpu.base.warp import WARP
-from gpu.simulator.executor.scheduling.access_history import AccessHistory, StrongAccess
+from gpu.simulator.executor.scheduling.access_history import AccessHistory
 from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
+from gpu.simulator.executor.state.running_batch import StrongAccess
 
 # The probabilities that a reader is stopped before an announcement, that it continues after a test of the announcement,
 # and that the remover stays stopped until the location of the reader's compare-and-swap changes once more.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from gpu.simulator.executor.scheduling.access_history import AccessHistory, StrongAccess
+from gpu.simulator.executor.scheduling.access_history import AccessHistory
 from gpu.simulator.executor.scheduling.long_waits import LongWaits
+from gpu.simulator.executor.state.running_batch import StrongAccess
 
 # The probabilities that a lane continues with its next statement without a switch: a seed selects one.
 _STAY_PROBABILITIES = (0.0, 0.5, 0.9)

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 
 from gpu.base.warp import WARP
-from gpu.simulator.executor.scheduling.access_history import AccessHistory, StrongAccess
+from gpu.simulator.executor.scheduling.access_history import AccessHistory
 from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
+from gpu.simulator.executor.state.running_batch import StrongAccess
 
 # The probabilities that the other parts are stopped before a write to a location with several writers, before a read of
 # one, and before another strong access; and that the stopped part continues when another one is about to write the same

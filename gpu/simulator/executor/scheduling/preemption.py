@@ -6,8 +6,9 @@ import random
 from collections.abc import Sequence
 
 from gpu.base.warp import WARP
-from gpu.simulator.executor.scheduling.access_history import AccessHistory, StrongAccess
+from gpu.simulator.executor.scheduling.access_history import AccessHistory
 from gpu.simulator.executor.scheduling.choosers import ShuffledChooser
+from gpu.simulator.executor.state.running_batch import StrongAccess
 
 # The number of different priorities of warps.
 _MAX_PRIORITIES = 64

@@ -8,7 +8,7 @@ make progress, and a seed determines the order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from functools import partial
 from typing import Any
@@ -22,12 +22,12 @@ from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
 from gpu.simulator import ir
 from gpu.simulator.executor.barriers import build_barrier_error, check_barrier
-from gpu.simulator.executor.scheduling.access_history import StrongAccess
 from gpu.simulator.executor.scheduling.choosers import Chooser
 from gpu.simulator.executor.state.batch import Array
-from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
+from gpu.simulator.executor.state.memory import LocalMemory
 from gpu.simulator.executor.state.observer import IssuedStep, WarpSync
-from gpu.simulator.executor.state.running_batch import Conversions, RunningBatch, WarpOperation
+from gpu.simulator.executor.state.pointers import select_lane
+from gpu.simulator.executor.state.running_batch import Conversions, RunningBatch, StrongAccess, WarpOperation
 
 _MAX_CHOICES = 1000
 """The most choices of a part without those that wait for a phase: they may do something else that others wait for."""
@@ -217,19 +217,8 @@ class WarpScheduler:
         if self._splits_warps:
             self.pause()
 
-    def yield_before_strong_access(
-        self,
-        site: AccessSite,
-        location: Hashable,
-        *,
-        writes: bool,
-        is_tested: bool,
-        read_bytes: Callable[[], bytes],
-        expected: bytes | None,
-    ) -> None:
-        part = self._current
-        assert part is not None
-        if self._chooser.preempts(StrongAccess(part.number, site, location, writes, is_tested, read_bytes, expected)):
+    def yield_before_strong_access(self, access: StrongAccess) -> None:
+        if self._chooser.preempts(access):
             self._resume_next()
 
     def wait_at_barrier(
@@ -263,7 +252,7 @@ class WarpScheduler:
         part, geometry = self._current, self._batch.geometry
         assert part is not None
         lane = int(mask.lanes[0])
-        members = member_mask[lane] if isinstance(member_mask, np.ndarray) else member_mask
+        members = select_lane(member_mask, lane)
         key = (lane // WARP, op, int(members))
         if key not in self._pending_syncs:
             bits = (int(members) >> (geometry.lane_numbers % WARP)) & 1 != 0
@@ -292,6 +281,12 @@ class WarpScheduler:
     def recheck_conditions(self) -> None:
         """Test the conditions of waiting parts again."""
         self._recheck = True
+
+    @property
+    def current_part(self) -> int:
+        """The number of the running part."""
+        assert self._current is not None
+        return self._current.number
 
     @property
     def running_parts(self) -> int:

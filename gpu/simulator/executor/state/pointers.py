@@ -406,6 +406,23 @@ def _group_keys(keys: Any) -> list[tuple[DeviceMemory | None, list[int]]]:
     return list(groups.values())
 
 
+def select_lane(value: Any, lane: int) -> Any:
+    """Return the value of one lane; of a value that is equal in all lanes, the value itself.
+
+    Parameters
+    ----------
+    value : scalar, array, PointerValue or tuple
+        A tuple is a struct with a value per member.
+    lane : int
+        The lane's number in the batch.
+    """
+    if isinstance(value, np.ndarray):
+        return value[lane]
+    if isinstance(value, PointerValue):
+        return value.select_lane(lane)
+    return tuple(select_lane(part, lane) for part in value) if isinstance(value, tuple) else value
+
+
 def merge_pointers(old: PointerValue, new: PointerValue, bits: Any) -> PointerValue:
     """Return a pointer that is `new` in the lanes of `bits`, and `old` in the others."""
     if old.memory is new.memory and not old.mixed and not new.mixed:

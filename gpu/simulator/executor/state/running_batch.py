@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gpu.base.errors import LaunchError, SourcePosition
 from gpu.base.lane_mask import LaneMask
@@ -42,6 +42,36 @@ class WarpOperation:
         if self._result is None:
             self._result = compute()
         return self._result
+
+
+class StrongAccess(NamedTuple):
+    """A strong access that a part is about to perform.
+
+    Parameters
+    ----------
+    part : int
+        The number of the part.
+    site : AccessSite
+        The access in the source.
+    location : hashable
+        Identifies the bytes that the first lane accesses.
+    writes : bool
+        Whether the access may write.
+    is_tested : bool
+        Whether the value that it reads decides a branch.
+    read_bytes : callable
+        Returns the bytes that the first lane accesses.
+    expected : bytes or None
+        Those that a compare-and-swap of the first lane replaces; None for other accesses.
+    """
+
+    part: int
+    site: AccessSite
+    location: Hashable
+    writes: bool
+    is_tested: bool
+    read_bytes: Callable[[], bytes]
+    expected: bytes | None
 
 
 class Conversions(Protocol):
@@ -92,33 +122,8 @@ class Scheduler(Protocol):
     def yield_before_write(self) -> None:
         """Switch to other lanes between the reads and the writes of a statement."""
 
-    def yield_before_strong_access(
-        self,
-        site: AccessSite,
-        location: Hashable,
-        *,
-        writes: bool,
-        is_tested: bool,
-        read_bytes: Callable[[], bytes],
-        expected: bytes | None,
-    ) -> None:
-        """Switch to other parts before a strong access, if the schedule stops the running part there.
-
-        Parameters
-        ----------
-        site : AccessSite
-            The access in the source.
-        location : hashable
-            Identifies the bytes that the first lane accesses.
-        writes : bool
-            Whether the access may write.
-        is_tested : bool
-            Whether the value that it reads decides a branch.
-        read_bytes : callable
-            Returns the bytes that the first lane accesses.
-        expected : bytes or None
-            Those that a compare-and-swap of the first lane replaces; None for other accesses.
-        """
+    def yield_before_strong_access(self, access: StrongAccess) -> None:
+        """Switch to other parts before a strong access, if the schedule stops the running part there."""
 
     def wait_at_barrier(
         self, exited: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any
@@ -177,6 +182,10 @@ class Scheduler(Protocol):
 
     def recheck_conditions(self) -> None:
         """Test the conditions of waiting parts again."""
+
+    @property
+    def current_part(self) -> int:
+        """The number of the running part."""
 
     @property
     def running_parts(self) -> int:
