@@ -22,7 +22,7 @@ from gpu.declaration.benchmark import Benchmark, Case
 from gpu.declaration.pattern import Pattern
 from gpu.patterns import all_patterns
 from gpu.recording.trace import Trace
-from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule, TraceSettings
 
 _TRACED_ELEMENTS, _TRACED_BLOCK = 1 << 14, 256
 _TRACED_KERNEL = """
@@ -104,7 +104,8 @@ def _measure_traced(seed: int, repetitions: int) -> Measurement:
     arguments = [values.view(np.uint8), sums.view(np.uint8)]
 
     def trace() -> Trace:
-        return module.trace("reduce", (blocks, 1, 1), (_TRACED_BLOCK, 1, 1), arguments, checked=False)
+        extents = (blocks, 1, 1), (_TRACED_BLOCK, 1, 1)
+        return module.trace("reduce", *extents, arguments, TraceSettings(checked=False))
 
     recorded = trace()
     correct = np.allclose(sums, values.reshape(blocks, -1).sum(axis=1, dtype=np.float64))

@@ -19,7 +19,7 @@ from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.checkers.races.races import RaceChecker
-from gpu.simulator.checkers.trials import select_trial_findings
+from gpu.simulator.checkers.trials import collect_findings
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.scheduling.choosers import Chooser
 from gpu.simulator.executor.state.batch import BlockBatch
@@ -175,8 +175,7 @@ class CheckingEngine(SimulatorEngine):
             self.blocks = max(self.blocks, coverage.blocks)
             self.steps += coverage.steps
             self.extents = _extend(self.extents, coverage.extents)
-            found = [finding for checker in checkers for finding in checker.findings]
-            self.findings += found + (select_trial_findings(trial, found) if trial is not None else [])
+            self.findings += collect_findings(checkers, trial)
         # The launch may have written its arguments: later launches do not report them as uninitialized.
         for argument in arguments:
             if (buffer := get_buffer(argument)) is not None:

@@ -23,9 +23,9 @@ from gpu.engines.simulator import (
 )
 from gpu.recording.recording import RecordedLaunch, Recording, Shape
 from gpu.recording.trace import Trace
-from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.launch import LaunchOptions, SimulatedKernel
 from gpu.simulator.executor.scheduling.choosers import Chooser
-from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule, TraceSettings
 
 MAXIMUM_LANE_EVENTS = 4_000_000
 """Limit on recorded statements of single lanes per host program: about 100 MB."""
@@ -159,30 +159,41 @@ class TracingEngine(SimulatorEngine):
             plain = SimulatorModule(kernel.module, edited=True).kernel(kernel.name)
             super().launch(plain, grid, block, *arguments, shared_bytes=shared_bytes)
             return
+        options: LaunchOptions = {
+            "shared_bytes": shared_bytes,
+            "max_rounds": self._max_rounds,
+            "schedule": self._order,
+            "blocks": blocks,
+        }
+        trace = self._record(kernel, (grid, block), arguments, options)
+        if trace.failure:
+            raise LaunchError(trace.failure)
+        self.on_progress(1.0)
+
+    def _record(
+        self,
+        kernel: TracedKernel,
+        extents: tuple[Extent, Extent],
+        arguments: tuple[Argument, ...],
+        options: LaunchOptions,
+    ) -> Trace:
+        """Run a kernel, and add its trace to the recording."""
         buffers = self._buffer_arguments(kernel, arguments)
         empty = [name for name, buffer in buffers.items() if buffer in self._unwritten_buffers]
-        values = [get_memory(argument) for argument in arguments]
         with self._time_phase("kernel"):
             trace = kernel.module.trace(
                 kernel.name,
-                grid,
-                block,
-                values,
-                shared_bytes=shared_bytes,
-                max_lane_events=self._remaining_lane_events,
-                max_rounds=self._max_rounds,
-                schedule=self._order,
-                uninitialized=empty,
-                blocks=blocks,
+                *extents,
+                [get_memory(argument) for argument in arguments],
+                TraceSettings(self._remaining_lane_events, uninitialized=empty),
+                **options,
             )
         self._unwritten_buffers.difference_update(buffers.values())
         numbers, shapes = self._buffer_numbers(trace, kernel, buffers), self._array_shapes(trace, kernel, buffers)
         self._traces.append(RecordedLaunch(trace, numbers, shapes))
         self._remaining_lane_events = 0 if trace.stop_reason else self._remaining_lane_events - trace.lane_events
         self._stopped = self._stopped or trace.stop_reason
-        if trace.failure:
-            raise LaunchError(trace.failure)
-        self.on_progress(1.0)
+        return trace
 
     def _buffer_arguments(self, kernel: TracedKernel, arguments: tuple[Argument, ...]) -> dict[str, SimulatedBuffer]:
         """Return the buffers among the arguments, by parameter name."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from gpu.base.errors import InputError, LaunchError
@@ -25,11 +26,10 @@ from gpu.kernel.written_arrays import FirstWriteObserver, WrittenArray
 from gpu.recording.trace import Trace
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.races.races import RaceChecker
-from gpu.simulator.checkers.trials import select_trial_findings
+from gpu.simulator.checkers.trials import collect_findings
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.executor.launch import LaunchOptions, SimulatedKernel
-from gpu.simulator.executor.state.observer import Observer
-from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.executor.launch import LaunchOptions
+from gpu.simulator.simulated_module import SimulatedModule, TraceSettings
 from gpu.simulator.types import ArrayOf, Pointer, Type
 
 Array = npt.NDArray[Any]
@@ -177,26 +177,18 @@ def simulate(
         raise InputError(f"The limit of steps must be at least 1, not {max_steps}.")
     if not max_seconds > 0:
         raise InputError(f"The time limit must be more than 0 seconds, not {max_seconds:g}.")
-    text = read_source(Path(file)) if source is None else source
-    printed: list[PrintedText] = []
-    options: LaunchOptions = {
-        "on_print": lambda thread, text: printed.append(PrintedText(thread, text)),
-        "max_rounds": max_steps,
-        "max_seconds": max_seconds,
-        "schedule": schedule,
-    }
+    path = Path(file)
+    text = read_source(path) if source is None else source
+    kernel_file = _KernelFile(path, text, dict(defines or {}), [Path(folder) for folder in include_dirs])
+    options: LaunchOptions = {"max_rounds": max_steps, "max_seconds": max_seconds, "schedule": schedule}
     try:
         with limit_resources(None, max_memory):
             with limit_resources(max_seconds, max_memory):
-                module = _build_module(Path(file), text, dict(defines or {}), [Path(folder) for folder in include_dirs])
-                set_variables(module, constants or {})
-                for name, path in (textures or {}).items():
-                    module.set_texture(name, read_texture(path))
-                module.kernel(kernel)
+                module = kernel_file.build_module(kernel, constants or {}, textures or {})
             launched_grid, launched_block, options["shared_bytes"] = find_host_launch(text, kernel, defines).complete(
-                grid, block, shared_bytes, kernel=kernel, path=Path(file).name
+                grid, block, shared_bytes, kernel=kernel, path=path.name
             )
-            return _run(module, kernel, (launched_grid, launched_block), arguments, options, printed, traced=traced)
+            return _Launch(module, kernel, (launched_grid, launched_block), arguments, options).run(traced=traced)
     except MemoryError:
         raise InputError(
             f"The simulation needs more than {max_memory / 2**20:.0f} MB of memory.",
@@ -204,90 +196,120 @@ def simulate(
         ) from None
 
 
-def _run(
-    module: SimulatedModule,
-    kernel: str,
-    extents: tuple[Extent3, Extent3],
-    arguments: Sequence[Any],
-    options: LaunchOptions,
-    printed: list[PrintedText],
-    *,
-    traced: bool,
-) -> Simulation:
-    simulated = module.kernel(kernel)
-    bound = bind_arguments(kernel, arguments, simulated.parameters)
-    counters, writes = Counters(), FirstWriteObserver()
-    warning_checkers = create_kernel_checkers(module, kernel, bound)
-    observers = (counters, writes, *warning_checkers)
-    launch = (*extents, bound.values)
-    trace: Trace | None = None
-    start = time.perf_counter()
-    if traced:
-        trace = module.trace(
-            kernel, *launch, **options, uninitialized=bound.uninitialized, observers=observers, checked=True
+@dataclass(frozen=True)
+class _KernelFile:
+    """The text to run, the path that names it, its macros and its include folders."""
+
+    path: Path
+    text: str
+    defines: dict[str, int | str]
+    include_dirs: list[Path]
+
+    def build_module(
+        self, kernel: str, constants: Mapping[str, Any], textures: Mapping[str, str | Path]
+    ) -> SimulatedModule:
+        """Compile a kernel and set the file's variables and texture references."""
+        for macro in self.defines:
+            if not re.fullmatch(r"[A-Za-z_]\w*", macro):
+                raise InputError(f"{macro!r} is not a valid macro name.")
+        for folder in self.include_dirs:
+            if not folder.is_dir():
+                raise InputError(f"There is no include folder {folder}.")
+        module = SimulatedModule(self.text, self.path, self.defines, self.include_dirs, tolerant=True)
+        set_variables(module, constants)
+        for name, path in textures.items():
+            module.set_texture(name, read_texture(path))
+        module.kernel(kernel)
+        return module
+
+
+class _Launch:
+    """A launch with counters and checkers, and what they observe.
+
+    Parameters
+    ----------
+    module : SimulatedModule
+    kernel : str
+    extents : tuple
+        Blocks of the grid and threads of a block, each along x, y and z.
+    arguments : sequence
+        As of `simulate`.
+    options : LaunchOptions
+        Without `on_print`.
+    """
+
+    def __init__(
+        self,
+        module: SimulatedModule,
+        kernel: str,
+        extents: tuple[Extent3, Extent3],
+        arguments: Sequence[Any],
+        options: LaunchOptions,
+    ) -> None:
+        self._module, self._kernel, self._extents = module, kernel, extents
+        self._simulated = module.kernel(kernel)
+        self._bound = bind_arguments(kernel, arguments, self._simulated.parameters)
+        self._printed: list[PrintedText] = []
+        self._options = options
+        options["on_print"] = lambda thread, text: self._printed.append(PrintedText(thread, text))
+        self._counters, self._writes = Counters(), FirstWriteObserver()
+        self._warning_checkers = create_kernel_checkers(module, kernel, self._bound)
+        self._observers = (self._counters, self._writes, *self._warning_checkers)
+
+    def run(self, *, traced: bool) -> Simulation:
+        """Run the kernel, if `traced` with a recording, and collect the results."""
+        start = time.perf_counter()
+        trace = self._record() if traced else None
+        failure, others = self._run_with_checkers() if trace is None else _collect_trace_findings(trace)
+        simulated_ms = 1e3 * (time.perf_counter() - start)
+        return Simulation(
+            [_add_limit_advice(finding) for finding in (*failure, *others)],
+            CounterReport(self._counters.total(), self._counters.per_line()),
+            self._printed,
+            self._bound.arrays,
+            trace,
+            self._writes.written_arrays(self._find_dtypes(), frozenset(self._bound.uninitialized)),
+            collect_warnings(self._module, self._kernel, self._warning_checkers),
+            aborted=bool(failure),
+            simulated_ms=simulated_ms,
         )
-        failure, others = _collect_findings(trace)
-    else:
-        failure, others = _launch(simulated, launch, options, bound.uninitialized, observers)
-    simulated_ms = 1e3 * (time.perf_counter() - start)
-    findings = [_add_limit_advice(finding) for finding in (*failure, *others)]
-    report = CounterReport(counters.total(), counters.per_line())
-    element_types: dict[str, Type] = {
-        name: type.element for name, type in simulated.parameters if isinstance(type, Pointer)
-    }
-    for name, type in module.variables.items():
-        element_types.setdefault(name, type.innermost if isinstance(type, ArrayOf) else type)
-    dtypes = {name: dtype_of(element) for name, element in element_types.items()}
-    written = writes.written_arrays(dtypes, frozenset(bound.uninitialized))
-    warnings = collect_warnings(module, kernel, warning_checkers)
-    return Simulation(
-        findings,
-        report,
-        printed,
-        bound.arrays,
-        trace,
-        written,
-        warnings,
-        aborted=bool(failure),
-        simulated_ms=simulated_ms,
-    )
+
+    def _record(self) -> Trace:
+        settings = TraceSettings(uninitialized=self._bound.uninitialized, observers=self._observers)
+        return self._module.trace(self._kernel, *self._extents, self._bound.values, settings, **self._options)
+
+    def _run_with_checkers(self) -> tuple[list[Finding], list[Finding]]:
+        """Return the error that aborted the launch, and the checkers' findings."""
+        checkers, trial = create_checkers(self._bound.uninitialized), RaceChecker()
+        failure: list[Finding] = []
+        try:
+            self._simulated.launch(
+                *self._extents,
+                self._bound.values,
+                **self._options,
+                observers=(*self._observers, *checkers),
+                trial_observer=trial,
+            )
+        except LaunchError as error:
+            if not error.kind:
+                raise
+            failure.append(build_error_finding(error))
+        return failure, sort_findings(collect_findings(checkers, trial))
+
+    def _find_dtypes(self) -> dict[str, np.dtype[Any]]:
+        """Return the element types of the arrays and variables that the kernel may write to, by name."""
+        parameters = self._simulated.parameters
+        types: dict[str, Type] = {name: type.element for name, type in parameters if isinstance(type, Pointer)}
+        for name, type in self._module.variables.items():
+            types.setdefault(name, type.innermost if isinstance(type, ArrayOf) else type)
+        return {name: dtype_of(element) for name, element in types.items()}
 
 
-def _launch(
-    kernel: SimulatedKernel,
-    launch: tuple[Any, ...],
-    options: LaunchOptions,
-    uninitialized: Collection[str],
-    observers: Sequence[Observer],
-) -> tuple[list[Finding], list[Finding]]:
-    """Run a kernel with checkers and other observers; return the error that aborted it, and the checkers' findings."""
-    checkers, trial = create_checkers(uninitialized), RaceChecker()
-    failure: list[Finding] = []
-    try:
-        kernel.launch(*launch, **options, observers=(*observers, *checkers), trial_observer=trial)
-    except LaunchError as error:
-        if not error.kind:
-            raise
-        failure.append(build_error_finding(error))
-    found = [finding for checker in checkers for finding in checker.findings]
-    return failure, sort_findings(found + select_trial_findings(trial, found))
-
-
-def _collect_findings(trace: Trace) -> tuple[list[Finding], list[Finding]]:
+def _collect_trace_findings(trace: Trace) -> tuple[list[Finding], list[Finding]]:
     """Return the error that aborted a trace, and its other findings in the order of a launch without a trace."""
     findings = [found.finding for found in trace.findings]
     failure = [findings.pop()] if trace.failure else []
     return failure, sort_findings(findings)
-
-
-def _build_module(path: Path, text: str, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:
-    for macro in defines:
-        if not re.fullmatch(r"[A-Za-z_]\w*", macro):
-            raise InputError(f"{macro!r} is not a valid macro name.")
-    for folder in include_dirs:
-        if not folder.is_dir():
-            raise InputError(f"There is no include folder {folder}.")
-    return SimulatedModule(text, path, defines, include_dirs, tolerant=True)
 
 
 def _add_limit_advice(finding: Finding) -> Finding:

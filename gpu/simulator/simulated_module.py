@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -38,6 +39,32 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Cluster = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class TraceSettings:
+    """What to record of a launch, and who else observes it.
+
+    Parameters
+    ----------
+    max_lane_events : int
+        The most statements of single lanes to record. A larger launch still runs to its end; `Trace.stopped` is then
+        the position where the recording ended.
+    checked : bool
+        Whether the checkers run; their findings are `Trace.findings`.
+    uninitialized : collection of str
+        The names of parameters for arrays that start uninitialized.
+    observers : sequence of Observer
+        Additional observers of the launch.
+    """
+
+    max_lane_events: int = MAXIMUM_LANE_EVENTS
+    checked: bool = True
+    uninitialized: Collection[str] = ()
+    observers: Sequence[Observer] = ()
+
+
+_DEFAULT_SETTINGS = TraceSettings()
 
 
 class SimulatedModule:
@@ -182,11 +209,8 @@ class SimulatedModule:
         grid: Sequence[int],
         block: Sequence[int],
         arguments: Sequence[Argument],
+        settings: TraceSettings = _DEFAULT_SETTINGS,
         *,
-        max_lane_events: int = MAXIMUM_LANE_EVENTS,
-        checked: bool = True,
-        uninitialized: Collection[str] = (),
-        observers: Sequence[Observer] = (),
         cluster: Cluster | None = None,
         **options: Unpack[LaunchOptions],
     ) -> Trace:
@@ -198,15 +222,7 @@ class SimulatedModule:
             The kernel.
         grid, block, arguments, **options
             As for a launch.
-        max_lane_events : int
-            The most statements of single lanes to record. A larger launch still runs to its end; `Trace.stopped` is
-            then the position where the recording ended.
-        checked : bool
-            Whether the checkers run; their findings are `Trace.findings`.
-        uninitialized : collection of str
-            The names of parameters for arrays that start uninitialized.
-        observers : sequence of Observer
-            Additional observers of the launch.
+        settings : TraceSettings
         cluster : (int, int, int) or None
             As for `kernel`.
 
@@ -216,12 +232,11 @@ class SimulatedModule:
             If an error of the kernel ends the launch, the steps before it; `Trace.failure` and the last of
             `Trace.findings` describe the error.
         """
-        recorder = Recorder(max_lane_events)
+        recorder = Recorder(settings.max_lane_events)
         kernel = self.kernel(name, cluster).with_compiler(LockstepCompiler(TracedValues(recorder)))
-        checkers = create_checkers(uninitialized, self._heaps) if checked else ()
+        checkers = create_checkers(settings.uninitialized, self._heaps) if settings.checked else ()
         finding_events = FindingEvents(recorder, checkers)
-        if checked:
-            observers = (*checkers, finding_events, *observers)
+        observers = (*checkers, *((finding_events,) if settings.checked else ()), *settings.observers)
         message = ""
         failure: tuple[TraceFinding, ...] = ()
         try:

@@ -22,12 +22,12 @@ from gpu.hosts.driver.memory import GlobalMemory, mark_all_written, mark_complet
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
 from gpu.simulator.checkers.races.races import RaceChecker
-from gpu.simulator.checkers.trials import select_trial_findings
+from gpu.simulator.checkers.trials import collect_findings
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.state.observer import Observer
 from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
-from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule, TraceSettings
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type
 
@@ -263,8 +263,7 @@ class LoadedModule:
             )
             launch.is_observed = log.checked
         finally:
-            found = [finding for checker in checkers for finding in checker.findings]
-            launch.findings = sort_findings(found + (select_trial_findings(trial, found) if trial else []))
+            launch.findings = sort_findings(collect_findings(checkers, trial))
 
     def _build_entry(self, launch: _Launch, log: Journal, call_site: str, milliseconds: float) -> LaunchEntry:
         is_counted = (log.checked or launch.target is not None) and launch.failure is None
@@ -287,11 +286,10 @@ class LoadedModule:
             launch.name,
             *launch.extents,
             launch.values,
-            shared_bytes=launch.shared_bytes,
-            max_lane_events=log.max_lane_events or MAXIMUM_LANE_EVENTS,
-            schedule=log.schedule,
-            observers=(launch.counters, *observers),
+            TraceSettings(log.max_lane_events or MAXIMUM_LANE_EVENTS, observers=(launch.counters, *observers)),
             cluster=launch.cluster,
+            shared_bytes=launch.shared_bytes,
+            schedule=log.schedule,
         )
         try:
             with file_access.replace_file(target) as file:

@@ -14,6 +14,12 @@ def select_trial_findings(trial: Checker, findings: Iterable[Finding]) -> list[F
     return _select_new_findings(trial.findings, findings)
 
 
+def collect_findings(checkers: Iterable[Checker], trial: Checker | None) -> list[Finding]:
+    """Return the findings of a launch's checkers, and those of its trials, if it had any, at other positions."""
+    found = [finding for checker in checkers for finding in checker.findings]
+    return found + (select_trial_findings(trial, found) if trial is not None else [])
+
+
 def select_schedule_findings(found: Iterable[Finding], known: Iterable[Finding], schedule: str) -> list[Finding]:
     """Return the findings of a run in a schedule at source positions without known findings; each names the schedule.
 

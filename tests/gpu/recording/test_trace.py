@@ -20,7 +20,7 @@ from gpu.recording.file import collect_arrays, save_trace
 from gpu.recording.statements import ExecutedStatement
 from gpu.recording.trace import Trace
 from gpu.recording.variables import TraceVariables
-from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule, TraceSettings
 from tests.gpu.simulator import statements
 from tests.gpu.simulator.trace_checks import check_states, find_ancestry, returned_lanes, running_lanes, trace_kernel
 
@@ -588,7 +588,7 @@ def test_shared_memory_of_blocks_that_have_ended_takes_no_room():
     peaks = []
     for blocks in (32, 160):  # 32 run at a time
         tracemalloc.start()
-        made = module.trace("k", (blocks, 1, 1), (1024, 1, 1), [out.view(np.uint8)], checked=False)
+        made = module.trace("k", (blocks, 1, 1), (1024, 1, 1), [out.view(np.uint8)], TraceSettings(checked=False))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         assert len(made.data.batches) == blocks // 32

@@ -11,7 +11,8 @@ import numpy as np
 
 from gpu.recording.ancestry import Ancestry, TraceNode
 from gpu.recording.trace import Trace
-from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule, TraceSettings
+from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS
 from tests.gpu.simulator.kernel_runner import Array, Extent, _to_three_dimensions
 
 OPERATIONS: dict[str, Any] = {
@@ -50,6 +51,7 @@ def trace_kernel(
     grid: Extent = 1,
     block: Extent = 32,
     kernel: str = "k",
+    max_lane_events: int = MAXIMUM_LANE_EVENTS,
     **options: Any,
 ) -> tuple[Trace, list[Array]]:
     """Trace a kernel, and check that it computes what it computes untraced; return the trace and the arrays."""
@@ -61,7 +63,8 @@ def trace_kernel(
         bound = [next(left).view(np.uint8).reshape(-1) if isinstance(x, np.ndarray) else x for x in arguments]
         shared_bytes = options.get("shared_bytes", 0)
         if traced:
-            made = module.trace(kernel, _to_three_dimensions(grid), _to_three_dimensions(block), bound, **options)
+            extents = _to_three_dimensions(grid), _to_three_dimensions(block)
+            made = module.trace(kernel, *extents, bound, TraceSettings(max_lane_events), **options)
         else:
             module.kernel(kernel).launch(
                 _to_three_dimensions(grid), _to_three_dimensions(block), bound, shared_bytes=shared_bytes

@@ -13,7 +13,7 @@ from gpu.recording.data import FailedAccess
 from gpu.recording.trace import Trace
 from gpu.recording.validation import validate_trace
 from gpu.simulator.counting.counters import Counters
-from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule, TraceSettings
 from tests.gpu.simulator.executor.test_schedule import KOGGE_STONE, SYNCS
 from tests.gpu.simulator.watched_launch import launch_watched
 
@@ -29,10 +29,13 @@ __global__ void k(const int *in, int *out) {
 }"""
 
 
-def trace_kernel(source: str = RACY, *, last: int = 0, defines: Any = None, **options: Any) -> Trace:
+def trace_kernel(
+    source: str = RACY, *, last: int = 0, defines: Any = None, schedule: str = "round-robin", **settings: Any
+) -> Trace:
     given = np.append(np.arange(64), last).astype(np.int32)
-    arguments = [given.view(np.uint8), np.zeros(64 * 4, np.uint8)]
-    return SimulatedModule(source, Path("k.cu"), defines or {}).trace("k", (1, 1, 1), (64, 1, 1), arguments, **options)
+    launch = (1, 1, 1), (64, 1, 1), [given.view(np.uint8), np.zeros(64 * 4, np.uint8)]
+    module = SimulatedModule(source, Path("k.cu"), defines or {})
+    return module.trace("k", *launch, TraceSettings(**settings), schedule=schedule)
 
 
 @pytest.mark.parametrize("schedule", ["round-robin", "shuffle:1", "shuffle:2"])

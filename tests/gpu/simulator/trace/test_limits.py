@@ -10,8 +10,9 @@ import pytest
 from gpu.recording.file import collect_arrays
 from gpu.recording.recording import Recording
 from gpu.recording.trace import Trace
-from gpu.simulator.simulated_module import SimulatedModule
+from gpu.simulator.simulated_module import SimulatedModule, TraceSettings
 from gpu.simulator.trace import recorder
+from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS
 from gpu.stepping.launch_tree import build_launch_tree
 
 SOURCE = """
@@ -43,10 +44,10 @@ def module() -> SimulatedModule:
     return SimulatedModule(SOURCE, Path("kernel.cu"), {})
 
 
-def trace_kernel(module: SimulatedModule, **limits: int) -> Trace:
+def trace_kernel(module: SimulatedModule, max_lane_events: int = MAXIMUM_LANE_EVENTS) -> Trace:
     a, b, c = np.arange(16, dtype=np.int32), np.arange(32, dtype=np.int32), np.arange(8, dtype=np.int32)
     given = [each.view(np.uint8) for each in (a, b, c)]
-    made = module.trace("k", (1, 1, 1), (8, 1, 1), given, **limits)
+    made = module.trace("k", (1, 1, 1), (8, 1, 1), given, TraceSettings(max_lane_events))
     assert not made.failure
     # The launch itself goes on.
     assert a[8:13].tolist() == [9, 10, 10, 11, 13]
