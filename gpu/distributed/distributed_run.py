@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,8 @@ from gpu.distributed.data.sources import EmbeddedSource, Excerpt, write_source
 from gpu.distributed.tasks import NamedResult, RunTasks
 from gpu.files.scratch import MEMORY_FOLDER, ScratchFolder
 from gpu.messages.runs.distributed_run import DistributedRun, WorkerStatus
-from gpu.messages.runs.pattern_runs import Report
 from gpu.run.host_program import OTHER_VARIANT_ADVICE, ProgressCallback, refuse_missing_features
-from gpu.run.pattern_run import Outcome, build_outcome, compute_throughput
+from gpu.run.pattern_run import Outcome, build_outcome, create_report
 from gpu.run.workload import Workload
 
 _FREE_BYTES = 2**31
@@ -63,11 +63,11 @@ def run_distributed(
     """
     program = find_distributed_program(workload.pattern, workload.variant)
     workload = workload.prepare()
-    pattern, variant, inputs, params = workload.pattern, workload.variant, workload.inputs, workload.params
+    inputs, params = workload.inputs, workload.params
     divided = {name: inputs[name] for name in program.divided_inputs if name in inputs}
     begins = {name: inputs[rows] for name, rows in program.ragged_inputs.items()}
     total = len(next(iter(begins.values()))) - 1 if begins else len(next(iter(divided.values())))
-    workers = find_capable_workers(cluster, variant)
+    workers = find_capable_workers(cluster, workload.variant)
     lengths = compute_chunk_lengths(total, chunks, len(workers), program.granularity(params))
     with closing(ScratchFolder(_choose_scratch_location(sum(each.nbytes for each in inputs.values())))) as folder:
         here = Path(folder.path) if cluster.shared_folder else None
@@ -83,17 +83,8 @@ def run_distributed(
             wall_s = time.perf_counter() - begun
     done = build_distributed_run(cluster, workers, tasks, wall_s, outputs)
     report_progress(Progress(None, "comparing with the reference result"))
-    device = cluster.workers[0].device
-    report = Report(
-        pattern=pattern.name,
-        engine=device.engine,
-        executor=device.executor,
-        device=describe_devices(cluster),
-        variant=variant.name,
-        time_ms=done.times,
-        throughput=compute_throughput(pattern.work(inputs, params), done.times),
-    )
-    return build_outcome(workload, outputs, report), done
+    devices = replace(cluster.workers[0].device, name=describe_devices(cluster))
+    return build_outcome(workload, outputs, create_report(workload, devices, done.times)), done
 
 
 def build_distributed_run(

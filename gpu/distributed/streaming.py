@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from gpu.distributed.cluster.dask_cluster import Cluster
 from gpu.distributed.data.chunk_pipeline import LevelsTarget, run_in_parts
 from gpu.distributed.data.chunks import Chunk, ChunkInParts
 from gpu.distributed.data.files import (
+    Output,
     RawRows,
     StreamedInput,
     Target,
@@ -101,51 +102,71 @@ def run_streamed(
     together, halo = program.granularity(params), program.halo(params)
     lengths = _choose_lengths(streamed_input, streaming, len(workers), chunks, together, target)
     dtype = _check_target(streaming, streamed_input, params, target, lengths)
-    if not dtype:
-        target = ""
+    stream = _Stream(workload, streaming, streamed_input, target if dtype else "", dtype, lengths, halo)
     cut = _cut_chunks(streamed_input, name, lengths, halo)
     as_read: Sequence[Chunk | ChunkInParts] = cut
     if streaming.plan is None:
-        as_read = read_chunks_in_parts(cut, streamed_input, together, find_write_granularity(target))
-    tasks = RunTasks(cluster, workload, as_read, {}, check_input=True)
-    begun = time.perf_counter()
-    try:
-        with (
-            create_output(target, streamed_input.shape, dtype, lengths[0], streamed_input.maxval)
-            if target
-            else nullcontext() as to
-        ):
-            planned = dict(streaming.plan(tasks)) if streaming.plan is not None else {}
-            if to is None:
+        as_read = read_chunks_in_parts(cut, streamed_input, together, find_write_granularity(stream.target))
+    with closing(RunTasks(cluster, workload, as_read, {}, check_input=True)) as tasks:
+        begun = time.perf_counter()
+        outputs, written_bytes = stream.run(tasks, report_progress)
+        wall_s = time.perf_counter() - begun
+    done = build_distributed_run(cluster, workers, tasks, wall_s, outputs)
+    row_bytes = streamed_input.nbytes // max(streamed_input.shape[0], 1)
+    read = sum((record.elements[1] - record.elements[0]) * row_bytes for record in done.tasks if record.elements)
+    return StreamedRun(outputs, done, read, written_bytes)
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """A variant to run over a file, the lengths of its chunks, and the file that it writes.
+
+    `target` is "" if all results are small, else a file with elements of type `dtype`. Each chunk has up to `halo` rows
+    before and after it.
+    """
+
+    workload: Workload
+    streaming: Streaming
+    input: StreamedInput
+    target: str
+    dtype: str
+    lengths: Sequence[int]
+    halo: int
+
+    def run(self, tasks: RunTasks, report_progress: ProgressCallback) -> tuple[dict[str, Array], int]:
+        """Run all tasks and write the result; return the small outputs by name, and the number of bytes written."""
+        with self._create_output() as file:
+            planned = dict(self.streaming.plan(tasks)) if self.streaming.plan is not None else {}
+            if file is None:
                 puts = []
-            elif streaming.plan is None:
-                levels = LevelsTarget(to.target, pattern.name, params, dtype, streamed_input.maxval)
-                where = levels if is_image(target) else to.target
-                puts = _run_tasks_in_parts(tasks, pattern.result, halo, where, dtype, _rows_per_write(target, lengths))
+            elif self.streaming.plan is None:
+                puts = self._run_tasks_in_parts(tasks, file.target)
             else:
-                puts = _write_tasks(planned.pop(pattern.result), to.target, lengths)
+                puts = _write_tasks(planned.pop(self.workload.pattern.result), file.target, self.lengths)
             # All outputs that are not written to the file are small.
             arrays = tasks.wait_for_results(
                 [*puts, *(_to_named_result(each.parts[0]) for each in planned.values())], report_progress
             )
-            sizes = np.array(arrays[: len(puts)], np.int64).reshape(-1, 2).sum(axis=0).tolist()
-            outputs = dict(zip(planned, arrays[len(puts) :], strict=True))
-            if to is not None:
-                to.rows = sizes[0]
-        wall_s = time.perf_counter() - begun
-    finally:
-        tasks.close()
-    done = build_distributed_run(cluster, workers, tasks, wall_s, outputs)
-    row_bytes = streamed_input.nbytes // max(streamed_input.shape[0], 1)
-    read = sum((record.elements[1] - record.elements[0]) * row_bytes for record in done.tasks if record.elements)
-    return StreamedRun(outputs, done, read, sizes[1])
+            rows, written_bytes = np.array(arrays[: len(puts)], np.int64).reshape(-1, 2).sum(axis=0).tolist()
+            if file is not None:
+                file.rows = rows
+        return dict(zip(planned, arrays[len(puts) :], strict=True)), written_bytes
 
+    def _create_output(self) -> AbstractContextManager[Output | None]:
+        if not self.target:
+            return nullcontext()
+        return create_output(self.target, self.input.shape, self.dtype, self.lengths[0], self.input.maxval)
 
-def _run_tasks_in_parts(tasks: RunTasks, *arguments: Any) -> list[NamedResult]:
-    """Add a task per chunk that runs and writes it part by part; the arguments are those of `run_in_parts`."""
-    return [
-        tasks.add_task(run_in_parts, chunk, *arguments, chunk_index=index) for index, chunk in enumerate(tasks.chunks)
-    ]
+    def _run_tasks_in_parts(self, tasks: RunTasks, target: Target) -> list[NamedResult]:
+        """Add a task per chunk that runs and writes it part by part."""
+        result, params = self.workload.pattern.result, self.workload.params
+        if is_image(self.target):
+            target = LevelsTarget(target, self.workload.pattern.name, params, self.dtype, self.input.maxval)
+        rows = _rows_per_write(self.target, self.lengths)
+        return [
+            tasks.add_task(run_in_parts, chunk, result, self.halo, target, self.dtype, rows, chunk_index=index)
+            for index, chunk in enumerate(tasks.chunks)
+        ]
 
 
 def _choose_lengths(

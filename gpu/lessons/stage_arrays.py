@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu.base.errors import InputError
 from gpu.declaration.value_changes import make_equal, make_negative, sort_ascending, sort_descending
@@ -157,6 +158,30 @@ def generate_array(
         _check_order(array, low, high * (size - 1), dtype)
         lengths = generate_array(generator, max(size - 1, 0), bounds, kind, replace(array, order=""), np.dtype("i8"))
         return np.concatenate([[0], np.cumsum(lengths)])[:size].astype(dtype)
+    values = _generate_values(generator, size, bounds, kind, dtype, parameters)
+    if kind in ("large", "close") and dtype.kind in "iu" and array.is_free and size > 1:
+        # Random integers hardly ever include the lowest and the highest, which overflow in a difference.
+        values[generator.choice(size, 2, replace=False)] = low, high
+    values = values.clip(min(low, high), high)
+    if dtype.kind == "f" and kind == "large" and not array.low:
+        values *= _FLOAT_SCALE
+    if dtype.kind == "f" and kind == "tiny" and low <= 0.0 <= high:
+        values /= _FLOAT_SCALE
+    if array.order == "sorted":
+        values = sort_ascending(values)
+    return values.astype(dtype)
+
+
+def _generate_values(
+    generator: np.random.Generator,
+    size: int,
+    bounds: tuple[float, float],
+    kind: str,
+    dtype: np.dtype[Any],
+    parameters: Sequence[float],
+) -> npt.NDArray[np.float64]:
+    """Generate values without an order, of a kind that does not depend on the array."""
+    low, high = bounds
     # Sums of integers are exact in float32 in any order.
     values = generator.integers(int(np.ceil(low)), int(high), size, endpoint=True).astype(np.float64)
     match kind:
@@ -186,17 +211,7 @@ def generate_array(
             centers = generator.choice(parameters, size)
             distances = 2.0 ** -generator.uniform(*_NEAR_BITS, size) * generator.choice((-1.0, 1.0), size)
             values = np.where(generator.random(size) < 0.5, centers + distances * np.abs(centers).clip(1.0), values)
-        case "large" | "close" if dtype.kind in "iu" and array.is_free and size > 1:
-            # Random integers hardly ever include the lowest and the highest, which overflow in a difference.
-            values[generator.choice(size, 2, replace=False)] = low, high
-    values = values.clip(min(low, high), high)
-    if dtype.kind == "f" and kind == "large" and not array.low:
-        values *= _FLOAT_SCALE
-    if dtype.kind == "f" and kind == "tiny" and low <= 0.0 <= high:
-        values /= _FLOAT_SCALE
-    if array.order == "sorted":
-        values = sort_ascending(values)
-    return values.astype(dtype)
+    return values
 
 
 def _generate_permutation(generator: np.random.Generator, size: int, kind: str) -> Array:

@@ -12,7 +12,7 @@ from gpu.base.schedules import ROUND_ROBIN
 from gpu.declaration.arrays import present_error
 from gpu.declaration.pattern import Outputs, Progress, Work
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.engines.base import Engine, PhaseTimes, RepeatingEngine
+from gpu.engines.base import Device, Engine, PhaseTimes, RepeatingEngine
 from gpu.messages.runs.pattern_runs import Report, Throughput
 from gpu.messages.runs.timing import Timing, summarize_timing
 from gpu.recording.recording import Recording
@@ -63,7 +63,7 @@ def run_pattern(
         A kernel does not compile or fails.
     """
     workload = workload.prepare()
-    pattern, variant, inputs, params = workload.pattern, workload.variant, workload.inputs, workload.params
+    variant = workload.variant
     refuse_missing_features(variant, engine.device)
     engine.sources = dict(workload.sources)
     is_timed = with_reference and engine.device.executor == "gpu"
@@ -71,7 +71,7 @@ def run_pattern(
     engine.take_times()
     try:
         with _reuse_transfers(engine, is_timed) as begin_run:
-            outputs = run_host_program(engine, variant, inputs, params, report_progress, frames)
+            outputs = run_host_program(engine, variant, workload.inputs, workload.params, report_progress, frames)
             executed, times = (frames or Frames()).finish(engine)
             if is_timed:
                 report_progress(Progress(None, "repeating the run to time it"))
@@ -80,20 +80,19 @@ def run_pattern(
         engine.sources = {}
     if with_reference:
         report_progress(Progress(None, "comparing with the reference result"))
-    report = Report(
-        pattern=pattern.name,
-        engine=engine.device.engine,
-        executor=executed.executor,
-        device=engine.device.name,
-        variant=variant.name,
-        time_ms=times,
-        throughput=compute_throughput(pattern.work(inputs, params), times),
-        fallback=executed.reason,
-        timing=timing,
-    )
+    report = create_report(workload, replace(engine.device, executor=executed.executor), times)
+    report = replace(report, fallback=executed.reason, timing=timing)
     outcome = build_outcome(workload, outputs, report, verify=with_reference)
     pictures = frames.collect_arrays() if frames is not None else {}
     return replace(outcome, presented_arrays={**outcome.presented_arrays, **pictures})
+
+
+def create_report(workload: Workload, device: Device, times: PhaseTimes) -> Report:
+    """Return the report of a run on a device, before its result is compared."""
+    throughput = compute_throughput(workload.pattern.work(workload.inputs, workload.params), times)
+    return Report(
+        workload.pattern.name, device.engine, device.executor, device.name, workload.variant.name, times, throughput
+    )
 
 
 def build_outcome(workload: Workload, outputs: Outputs, report: Report, *, verify: bool = True) -> Outcome:

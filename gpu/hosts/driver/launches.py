@@ -130,6 +130,8 @@ class _Launch:
         Dynamic shared memory per block.
     cluster : tuple of int or None
         Blocks of a cluster along x, y and z.
+    call_site : str
+        The line that launches it.
     modeled_us : float or None
         The modeled time in microseconds.
     counters : Counters
@@ -140,6 +142,8 @@ class _Launch:
         The file of its recording.
     is_observed : bool
         Whether the memory that it wrote is known.
+    is_refused : bool
+        Whether it is invalid, so that nothing ran.
     observer : Observer or None
         The observer of the program's watcher.
     """
@@ -150,12 +154,14 @@ class _Launch:
     values: Sequence[Any]
     shared_bytes: int
     cluster: tuple[int, int, int] | None
+    call_site: str
     modeled_us: float | None = None
     counters: Counters = field(default_factory=Counters)
     findings: list[Finding] = field(default_factory=list)
     failure: Finding | None = None
     target: Path | None = None
     is_observed: bool = False
+    is_refused: bool = False
     observer: Observer | None = None
 
 
@@ -205,7 +211,7 @@ class LoadedModule:
         clusters = _pad_extents(cluster) if cluster is not None else None
         kernel = self.module.kernel(name, clusters)
         extents = (_pad_extents(grid), _pad_extents(block))
-        launch = _Launch(name, kernel, extents, _unpack(kernel, packed), shared_bytes, clusters)
+        launch = _Launch(name, kernel, extents, _unpack(kernel, packed), shared_bytes, clusters, call_site)
         memories = _name_memories(kernel, launch.values)
         log = current_journal()
         log.on_begin(name, call_site)
@@ -213,30 +219,33 @@ class LoadedModule:
         if not log.should_execute():
             return
         begun = time.perf_counter()
-        is_refused = False
         try:
-            self._execute(launch, log, memories, call_site)
+            self._execute(launch, log, memories)
         except LaunchError as error:
-            is_refused = not error.kind
-            launch.failure = None if is_refused else build_error_finding(error)
+            launch.is_refused = not error.kind
+            launch.failure = None if launch.is_refused else build_error_finding(error)
             raise _convert_error(error) from None
         finally:
-            sys.stdout.flush()
-            if launch.observer is not None and log.watcher is not None:
-                launch.findings = [*launch.findings, *log.watcher.end_launch(launch.observer)]
-            if launch.is_observed:
-                mark_complete_memories()
-            else:
-                mark_all_written()
-            milliseconds = 1e3 * (time.perf_counter() - begun)
-            if not is_refused:
-                log.entries.append(self._build_entry(launch, log, call_site, milliseconds))
-                log.on_entry()
+            self._end(launch, log, begun)
 
-    def _execute(self, launch: _Launch, log: Journal, memories: Sequence[GlobalMemory], call_site: str) -> None:
+    def _end(self, launch: _Launch, log: Journal, begun: float) -> None:
+        """Note what a launch wrote and, unless it was refused, add it to the journal; `begun` is in seconds."""
+        sys.stdout.flush()
+        if launch.observer is not None and log.watcher is not None:
+            launch.findings = [*launch.findings, *log.watcher.end_launch(launch.observer)]
+        if launch.is_observed:
+            mark_complete_memories()
+        else:
+            mark_all_written()
+        milliseconds = 1e3 * (time.perf_counter() - begun)
+        if not launch.is_refused:
+            log.entries.append(self._build_entry(launch, log, milliseconds))
+            log.on_entry()
+
+    def _execute(self, launch: _Launch, log: Journal, memories: Sequence[GlobalMemory]) -> None:
         """Run a launch: recorded, as machine code, or in lockstep, as the journal's settings say."""
         if log.checked and log.watcher is not None:
-            launch.observer = log.watcher.begin_launch(call_site)
+            launch.observer = log.watcher.begin_launch(launch.call_site)
         others = () if launch.observer is None else (launch.observer,)
         if log.trace_folder is not None and log.should_record(len(log.entries) + 1, _count_threads(*launch.extents)):
             launch.target = _trace_path(log, log.trace_folder, launch.name)
@@ -265,12 +274,12 @@ class LoadedModule:
         finally:
             launch.findings = sort_findings(collect_findings(checkers, trial))
 
-    def _build_entry(self, launch: _Launch, log: Journal, call_site: str, milliseconds: float) -> LaunchEntry:
+    def _build_entry(self, launch: _Launch, log: Journal, milliseconds: float) -> LaunchEntry:
         is_counted = (log.checked or launch.target is not None) and launch.failure is None
         return LaunchEntry(
             launch.name,
             self._text,
-            call_site,
+            launch.call_site,
             *launch.extents,
             launch.shared_bytes,
             milliseconds,

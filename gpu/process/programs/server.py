@@ -157,32 +157,13 @@ class _Program:
             if child == 0:
                 self._run_child(case, (given, written, errors), journal, shared)
             code, is_timeout = _wait_for(child)
-            lines = _read(journal).splitlines()
-            launches = [json.loads(line) for line in lines if line.endswith("}")]
-            entries = [each for each in launches if "kernel" in each]
-            for each in launches:
-                if "changed" in each:
-                    entries[each["changed"]]["findings"] = each["findings"]
-            allocations, used_streams, launching_streams, default_launches, has_failed, overrun = REPORT.unpack_from(
-                shared, 0
-            )
             return {
                 "code": code,
                 "timeout": is_timeout,
                 "output": _read(written),
                 "errors": _read(errors),
-                "launches": entries,
-                **{
-                    kind: next((each[kind] for each in launches if kind in each), "")
-                    for kind in ("unsupported", "internal", "refused")
-                },
-                "allocations": allocations,
-                "used_streams": used_streams,
-                "launching_streams": launching_streams,
-                "default_launches": default_launches,
-                "found": next((each["found"] for each in reversed(launches) if "found" in each), []),
-                "failed": bool(has_failed),
-                "overrun": overrun,
+                **_parse_journal(_read(journal)),
+                **_unpack_report(shared),
             }
 
     def _run_child(
@@ -236,6 +217,27 @@ class _Program:
             report_internal_error(traceback.format_exc())
         finally:
             os._exit(_INTERNAL_ERROR)
+
+
+def _parse_journal(text: str) -> dict[str, Any]:
+    """Return the launches of a run, what it found in device memory, and why it failed, if it did."""
+    lines = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+    launches = [each for each in lines if "kernel" in each]
+    for each in lines:
+        if "changed" in each:
+            launches[each["changed"]]["findings"] = each["findings"]
+    reasons = ("unsupported", "internal", "refused")
+    return {
+        "launches": launches,
+        "found": next((each["found"] for each in reversed(lines) if "found" in each), []),
+        **{reason: next((each[reason] for each in lines if reason in each), "") for reason in reasons},
+    }
+
+
+def _unpack_report(shared: mmap.mmap) -> dict[str, Any]:
+    names = ("allocations", "used_streams", "launching_streams", "default_launches", "failed", "overrun")
+    report = dict(zip(names, REPORT.unpack_from(shared, 0), strict=True))
+    return {**report, "failed": bool(report["failed"])}
 
 
 def _wait_for(child: int) -> tuple[int, bool]:
