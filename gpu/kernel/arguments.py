@@ -13,7 +13,7 @@ from gpu.base.errors import InputError
 from gpu.files.arrays import read_npy
 from gpu.files.text import read_text
 from gpu.kernel.textures import read_texture
-from gpu.simulator.executor.launch import Argument
+from gpu.simulator.executor.launches.arguments import Argument
 from gpu.simulator.executor.state.memory import POISON
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 

@@ -19,7 +19,8 @@ from gpu.recording.trace import Trace
 from gpu.simulator import ir
 from gpu.simulator.checkers.checker_set import create_checkers
 from gpu.simulator.checkers.memory.heap import HeapRecords
-from gpu.simulator.executor.launch import Argument, LaunchOptions, SimulatedKernel
+from gpu.simulator.executor.launch import LaunchOptions, SimulatedKernel
+from gpu.simulator.executor.launches.arguments import Argument
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.observer import Observer

@@ -13,10 +13,9 @@ from gpu.simulator import ir
 from gpu.simulator.compiled.children import find_launch_sites
 from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
 from gpu.simulator.executor.launch import SimulatedKernel
-from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.pointers import PointerValue
-from gpu.simulator.ir.walking import walk
+from gpu.simulator.ir.walking import find_reachable_functions, walk
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 

@@ -18,9 +18,8 @@ import numpy.typing as npt
 from gpu.base.errors import SourcePosition
 from gpu.base.thread_names import format_sanitizer_name
 from gpu.simulator import ir
-from gpu.simulator.executor.state.batches import find_reachable_functions
 from gpu.simulator.executor.state.child import ChildLaunch
-from gpu.simulator.ir.walking import walk
+from gpu.simulator.ir.walking import find_reachable_functions, walk
 from gpu.simulator.types import Pointer, leaves
 
 Array = npt.NDArray[Any]

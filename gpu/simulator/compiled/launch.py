@@ -34,9 +34,11 @@ from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.scheduling.execution_order import create_order
-from gpu.simulator.executor.state.batches import compute_cluster_unit, find_reachable_functions, has_wait_loop
+from gpu.simulator.executor.state.batches import compute_cluster_unit
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.textures import SimulatedTensorMap
+from gpu.simulator.ir.waits import has_wait_loop
+from gpu.simulator.ir.walking import find_reachable_functions
 from gpu.simulator.types import Pointer, Scalar
 
 Array = npt.NDArray[Any]

@@ -18,7 +18,6 @@ from gpu.simulator.executor.effects import report_exchange
 from gpu.simulator.executor.operation_counter import OperationCounter
 from gpu.simulator.executor.phases import PhaseOperation, get_phases
 from gpu.simulator.executor.state.atomics import AtomicOperation
-from gpu.simulator.executor.state.batches import adds_zero
 from gpu.simulator.executor.state.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.state.observer import OperatorSite
@@ -29,6 +28,7 @@ from gpu.simulator.ir.contraction import get_fused_operation, is_exact_product
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS
 from gpu.simulator.ir.operations import UNARY, get_binary_operation, get_cast
 from gpu.simulator.ir.value_uses import ValueUse, ValueUses
+from gpu.simulator.ir.waits import adds_zero
 from gpu.simulator.ir.walking import Visitor, walk
 from gpu.simulator.types import VOID, Pointer, Scalar, has_union, leaves, vector_size
 

@@ -20,16 +20,6 @@ from gpu.simulator import ir
 from gpu.simulator.executor.barriers import pass_barrier
 from gpu.simulator.executor.expressions import ExpressionCompiler
 from gpu.simulator.executor.operation_counter import OperationCounter
-from gpu.simulator.executor.state.batches import (
-    MAX_REPETITIONS,
-    classify_wait,
-    find_reachable_functions,
-    has_wait_loop,
-    never_ends,
-    only_tests_phases,
-    reads_strongly,
-    repeats_itself,
-)
 from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Executable
 from gpu.simulator.executor.state.memory import AccessSite, LocalMemory, SharedMemory
 from gpu.simulator.executor.state.observer import IssuedStep
@@ -38,6 +28,16 @@ from gpu.simulator.executor.state.progress import ProgressMonitor, StarvationErr
 from gpu.simulator.executor.state.running_batch import RunningBatch
 from gpu.simulator.executor.values import PLAIN, PlainValues
 from gpu.simulator.ir.value_uses import ValueUses
+from gpu.simulator.ir.waits import (
+    MAX_REPETITIONS,
+    classify_wait,
+    has_wait_loop,
+    never_ends,
+    only_tests_phases,
+    reads_strongly,
+    repeats_itself,
+)
+from gpu.simulator.ir.walking import find_reachable_functions
 from gpu.simulator.types import VOID, Pointer, Scalar, Type, Void, leaves
 
 _ITERATIONS_PER_TEST = 4

@@ -157,3 +157,11 @@ def _walk(node: Any) -> Iterator[Any]:
         each = pending.pop()
         yield each
         pending += reversed(child_nodes(each))
+
+
+def find_reachable_functions(kernel: nodes.Function) -> list[nodes.Function]:
+    """Return a kernel and all functions that it calls, directly or indirectly."""
+    functions = [kernel]
+    for function in functions:
+        functions += [called for called in function.calls if not any(called is other for other in functions)]
+    return functions

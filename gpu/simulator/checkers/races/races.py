@@ -35,7 +35,7 @@ from gpu.simulator.checkers.races.shadow import (
 from gpu.simulator.checkers.races.synchronization import SEQUENCE
 from gpu.simulator.checkers.races.tickets import Tickets
 from gpu.simulator.checkers.races.vector_clocks import merge_launches
-from gpu.simulator.executor.launch import BUFFERED, PREEMPTED, TRIAL_SCHEDULES
+from gpu.simulator.executor.launches.trials import BUFFERED, PREEMPTED, TRIAL_SCHEDULES
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory

@@ -39,9 +39,10 @@ from gpu.simulator.compiled.analysis.synchronization import (
 from gpu.simulator.compiled.analysis.traversal import fold_condition, is_unrolled, outermost_loops, remove_dead_code
 from gpu.simulator.compiled.analysis.uniformity import Uniformity
 from gpu.simulator.compiled.llvm.assembly import UnsupportedKernel
-from gpu.simulator.executor.state.batches import find_reachable_functions, repeats_itself, syncs_in_branches
 from gpu.simulator.ir.intrinsics import BLOCK_VOTES
-from gpu.simulator.ir.walking import replace_children, walk
+from gpu.simulator.ir.kernel_traits import syncs_in_branches
+from gpu.simulator.ir.waits import repeats_itself
+from gpu.simulator.ir.walking import find_reachable_functions, replace_children, walk
 from gpu.simulator.types import Scalar, Type, Void
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu.simulator import ir
-from gpu.simulator.executor.state.batches import find_reachable_functions
-from gpu.simulator.ir.walking import cache_query, walk
+from gpu.simulator.ir.walking import cache_query, find_reachable_functions, walk
 
 
 def needs_separate_warps(kernel: ir.Function) -> bool:

@@ -15,7 +15,7 @@ from gpu.simulator.compiled.block.memory import KernelMemory, ThreadFailure, Val
 from gpu.simulator.compiled.block.thread_block import ThreadBlock
 from gpu.simulator.compiled.llvm.assembly import Assembly, UnsupportedKernel, value_type
 from gpu.simulator.compiled.thread.expressions import ExpressionWriter
-from gpu.simulator.executor.state.batches import MAX_REPETITIONS, repeats_itself
+from gpu.simulator.ir.waits import MAX_REPETITIONS, repeats_itself
 from gpu.simulator.types import VOID, Scalar, Type
 
 _MAXIMUM_DEPTH = 24

@@ -11,8 +11,8 @@ import numpy as np
 from gpu.base.errors import SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
-from gpu.simulator.executor.state.batches import find_compared_constants, only_counts_iterations
 from gpu.simulator.executor.state.running_batch import Conversions
+from gpu.simulator.ir.waits import find_compared_constants, only_counts_iterations
 
 _ALONE_STATEMENTS = 100
 """Statements that a part executes alone after it began to wait: the iterations below, and some after the loop."""

@@ -194,7 +194,7 @@ def test_an_endless_loop_names_its_line_and_a_thread(monkeypatch: pytest.MonkeyP
 
 def test_the_limit_counts_each_batch_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu.simulator.executor.children.MAXIMUM_ROUNDS", 500)
-    monkeypatch.setattr("gpu.simulator.executor.launch.BATCH_LANES", 32)
+    monkeypatch.setattr("gpu.simulator.executor.launches.attempts.BATCH_LANES", 32)
     [out] = run_kernel("__global__ void f(int *out) { for (int k = 0; k < 400; k++) out[0]++; }", "f", zeros(1), grid=9)
     assert out[0] == 400 * 9
 

@@ -433,7 +433,7 @@ __global__ void mirror(const float *in, float *reversed, float *out) {
 
 
 def test_a_grid_with_mbarriers_that_is_too_large_for_warps_runs_in_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu.simulator.executor.launch._RESIDENT_LANES", {WARP: 128, 1: 64})
+    monkeypatch.setattr("gpu.simulator.executor.launches.residency._RESIDENT_LANES", {WARP: 128, 1: 64})
     arrays = [GIVEN[:256], np.zeros(256, np.float32), np.zeros(256, np.float32)]
     *_, out = launch(build(GRID, {"WAIT": "all.wait(all.arrive());"}), "mirror", *arrays, grid=4, block=64)
     np.testing.assert_array_equal(out, GIVEN[255::-1])

@@ -182,7 +182,7 @@ def test_many_blocks_that_wait_warp_by_warp_are_not_endless() -> None:
 def test_more_blocks_than_run_warp_by_warp_are_a_limit_of_the_simulator_and_no_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("gpu.simulator.executor.launch._RESIDENT_LANES", {WARP: 8 * 64, 1: 64})
+    monkeypatch.setattr("gpu.simulator.executor.launches.residency._RESIDENT_LANES", {WARP: 8 * 64, 1: 64})
     with pytest.raises(LaunchError, match=r"while 8 blocks ran.*one of the other 1 blocks") as caught:
         launch(WARPS, 9, 64)
     assert caught.value.kind == ""

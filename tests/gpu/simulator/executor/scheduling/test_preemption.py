@@ -267,7 +267,7 @@ def test_launches_with_several_grids_share_the_time_of_their_trials(monkeypatch:
             seconds.append(limit)
             super().__init__(limit)
 
-    monkeypatch.setattr("gpu.simulator.executor.launch.TimeLimit", Recorded)
+    monkeypatch.setattr("gpu.simulator.executor.launches.trials.TimeLimit", Recorded)
     module = build("__global__ void f(int *x) { if (atomicAdd(x, 0) < 2) atomicAdd(x, 1); }")
     for grid in (2, 3, 4, 4):
         launch_watched(RaceChecker(), module, np.zeros(1, np.int32), grid=grid, block=1, trial_observer=TrialCounter())
