@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from gpu.hosts.program.graphs import LEGACY_STREAMS
+from gpu.hosts.program.routines.graphs import LEGACY_STREAMS
 
 ASYNCHRONOUS_ROUTINES = ("launch", "memset", "memset_2d", "free", "host_function", "graph_launch")
 """Routines that return before their work is done, if they are called with a stream."""

@@ -45,6 +45,22 @@ def access_host(kind: type[Any], address: int) -> Any:
     return kind.from_address(address)
 
 
+def write_address(target: int, value: int) -> None:
+    """Write an address, a size or a handle, 64 bits, at an address of this process."""
+    access_host(ctypes.c_longlong, target).value = value
+
+
+def write_int(target: int, value: int) -> None:
+    """Write an int, 32 bits, at an address of this process."""
+    access_host(ctypes.c_int, target).value = value
+
+
+def write_text(target: int, room: int, text: str) -> None:
+    """Write a text with a final zero at an address of this process, as much of it as fits into `room` bytes."""
+    data = text.encode()[: room - 1] + b"\0"
+    ctypes.memmove(target, data, len(data))
+
+
 @dataclass
 class MappedMemories:
     """Mapped memories of a program, by address."""

@@ -47,7 +47,40 @@ class ProgramUnit:
         return LoadedModule(module, text)
 
 
-def link_units(
+class LoadedUnits:
+    """The modules of a program by number: its files, compiled at first use, and modules that it loads at run time.
+
+    Parameters
+    ----------
+    units : sequence of ProgramUnit
+        The program's files.
+    """
+
+    def __init__(self, units: Sequence[ProgramUnit]) -> None:
+        self._units = units
+        self.modules: dict[int, LoadedModule] = {}
+        self._linked: dict[int, LoadedModule | None] = {}
+
+    def add(self, unit: int, module: LoadedModule) -> None:
+        """Use a module that was compiled before."""
+        self.modules[unit] = module
+
+    def load(self, unit: int) -> LoadedModule:
+        """Return a module; one of a file is compiled at first use."""
+        if unit not in self.modules:
+            self.modules[unit] = self._units[unit].load()
+        return self.modules[unit]
+
+    def link(self, unit: int) -> LoadedModule | None:
+        """Return a file's module with the device code of the program's other files; None if there is no other."""
+        if unit >= len(self._units):  # a module of the driver API
+            return None
+        if unit not in self._linked:
+            self._linked[unit] = _link_units(self._units, unit, self.load)
+        return self._linked[unit]
+
+
+def _link_units(
     units: Sequence[ProgramUnit], unit: int, find_module: Callable[[int], LoadedModule]
 ) -> LoadedModule | None:
     """Return a module of a file with the definitions of the program's other CUDA files.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu.hosts.program.delayed_streams import DelayedStreams
-from gpu.hosts.program.graphs import GraphStep
+from gpu.hosts.program.routines.graphs import GraphStep
 
 _Clock = Mapping[Hashable, int]
 

@@ -15,9 +15,9 @@ from gpu.hosts.driver.journal import Journal
 from gpu.hosts.program import errors
 from gpu.hosts.program.delayed_streams import DelayedStreams
 from gpu.hosts.program.errors import RefusedRoutineError
-from gpu.hosts.program.graphs import LEGACY_STREAMS
 from gpu.hosts.program.overlaps import OverlapChecker
 from gpu.hosts.program.program_units import ProgramUnit
+from gpu.hosts.program.routines.graphs import LEGACY_STREAMS
 from gpu.hosts.program.runtime import Runtime
 from gpu.hosts.program.stream_order import OrderedStreams
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from gpu.hosts.program import errors
 from gpu.hosts.program.errors import RefusedRoutineError
-from gpu.hosts.program.mapped_memory import access_host
+from gpu.hosts.program.mapped_memory import access_host, write_address, write_int
 
 Operation = Callable[[], object]
 """Operation of a node."""
@@ -212,7 +212,7 @@ class ProgramGraphs:
 
     def do_event_create(self, target: int) -> None:
         event = next(self._handles)
-        _write(target, event)
+        write_address(target, event)
         self._created_events.add(event)
 
     def do_event_destroy(self, event: int) -> None:
@@ -279,7 +279,7 @@ class ProgramGraphs:
     def do_end_capture(self, stream: int, target: int) -> None:
         capture = self._captures.get(stream)
         if target:
-            _write(target, 0)
+            write_address(target, 0)
         if capture is None:
             raise RefusedRoutineError(errors.ILLEGAL_STATE)
         if not target and not capture.graph:
@@ -294,7 +294,7 @@ class ProgramGraphs:
         if not set().union(*capture.ends.values()) <= _collect_predecessors(capture.nodes, capture.ends[stream]):
             raise RefusedRoutineError(errors.CAPTURE_UNJOINED)
         if target:
-            _write(target, self._find_graph(capture))
+            write_address(target, self._find_graph(capture))
 
     def _find_graph(self, capture: _Capture) -> int:
         """Return the handle of the graph to which a capture adds nodes."""
@@ -312,7 +312,7 @@ class ProgramGraphs:
         values = capture.origin, self._find_graph(capture), ctypes.addressof(capture.handles), len(ends)
         for target, value in zip((number, graph, before, count), values, strict=True):
             if target:
-                _write(target, value)
+                write_address(target, value)
 
     def do_update_capture(self, stream: int, before: int, count: int, replaces: int) -> None:
         """Execute `cudaStreamUpdateCaptureDependencies`: add or replace what the stream's next node depends on."""
@@ -327,7 +327,7 @@ class ProgramGraphs:
     def do_is_capturing(self, stream: int, target: int) -> None:
         capture = self._captures.get(stream)
         state = 0 if capture is None else _INVALIDATED if capture.invalid else _CAPTURING
-        access_host(ctypes.c_int, target).value = state
+        write_int(target, state)
 
     def do_captures(self, stream: int) -> int:
         return int(stream in self._captures)
@@ -345,10 +345,10 @@ class ProgramGraphs:
         return node
 
     def do_graph_create(self, target: int) -> None:
-        _write(target, self._add_graph({}))
+        write_address(target, self._add_graph({}))
 
     def do_graph_clone(self, target: int, graph: int) -> None:
-        _write(target, self._add_graph(_copy_nodes(_lookup(self._graphs, graph))))
+        write_address(target, self._add_graph(_copy_nodes(_lookup(self._graphs, graph))))
 
     def do_graph_destroy(self, graph: int) -> None:
         _lookup(self._graphs, graph)
@@ -378,7 +378,7 @@ class ProgramGraphs:
         nodes, first = _lookup(self._graphs, graph), _read_handles(before, count)
         if not nodes.keys() >= set(first):
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        _write(target, self._add_node(nodes, ctypes.string_at(routine).decode(), arguments, first))
+        write_address(target, self._add_node(nodes, ctypes.string_at(routine).decode(), arguments, first))
 
     def do_graph_add_graph(self, target: int, graph: int, before: int, count: int, child: int) -> None:
         """Add a node that executes another graph, as `cudaGraphAddChildGraphNode` does.
@@ -496,7 +496,7 @@ class ProgramGraphs:
         found = next((nodes[node] for nodes in self._graphs.values() if node in nodes), None)
         if found is None:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        access_host(ctypes.c_int, target).value = _NODE_TYPES.get(found.routine, _COPY)
+        write_int(target, _NODE_TYPES.get(found.routine, _COPY))
 
     # Memory, which is allocated when its node is added, and kept: its address is the same in each launch
 
@@ -516,7 +516,7 @@ class ProgramGraphs:
 
     def do_graph_memory_bytes(self, device: int, target: int) -> None:
         self.bind_operation("set_device", (device,))()
-        _write(target, sum(self._memory.values()))
+        write_address(target, sum(self._memory.values()))
 
     # Executable graphs
 
@@ -526,7 +526,7 @@ class ProgramGraphs:
         executable = next(self._handles)
         self._executables[executable] = _copy_nodes(nodes)
         self._defaults[executable] = list(self._defaults.get(graph, ()))
-        _write(target, executable)
+        write_address(target, executable)
 
     def do_executable_destroy(self, executable: int) -> None:
         _lookup(self._executables, executable)
@@ -646,7 +646,3 @@ def _sort_nodes(nodes: Nodes) -> list[GraphNode]:
 
 def _read_handles(address: int, count: int) -> list[int]:
     return list(access_host(ctypes.c_longlong * count, address)) if count else []
-
-
-def _write(target: int, value: int) -> None:
-    access_host(ctypes.c_longlong, target).value = value

@@ -15,7 +15,7 @@ from gpu.base.errors import KernelError
 from gpu.hosts.driver.memory import address_of, bytes_at
 from gpu.hosts.program import errors
 from gpu.hosts.program.errors import RefusedRoutineError
-from gpu.hosts.program.mapped_memory import access_host
+from gpu.hosts.program.mapped_memory import access_host, write_address
 from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.textures import Addressing, Sampling, Surface, Texture
 
@@ -161,7 +161,7 @@ class ProgramTextures:
         if flags & ~(_LAYERED | _SURFACES | _CUBEMAP):
             raise RefusedRoutineError(errors.NOT_SUPPORTED)
         data = np.zeros(width * max(height, 1) * max(depth, 1) * element + element, np.uint8)
-        access_host(ctypes.c_longlong, target).value = data.ctypes.data
+        write_address(target, data.ctypes.data)
         self._arrays[data.ctypes.data] = CudaArray(data, width, height, depth, element, words, flags)
 
     def do_array_info(self, channels: int, extent: int, flags: int, array: int) -> None:
@@ -408,7 +408,7 @@ class ProgramTextures:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         memory = Surface(source.data, source.extents, source.element_bytes).to_memory("a surface")
         self._surfaces[address_of(memory)] = memory
-        access_host(ctypes.c_longlong, target).value = address_of(memory)
+        write_address(target, address_of(memory))
 
     def do_surface_destroy(self, surface: int) -> None:
         if surface and self._surfaces.pop(surface, None) is None:
@@ -432,7 +432,7 @@ class ProgramTextures:
         self._textures[address] = memory
         if refresh is not None:
             self._refreshers[address] = refresh
-        access_host(ctypes.c_longlong, target).value = address
+        write_address(target, address)
 
 
 def _is_channel_format(words: tuple[int, ...]) -> bool:

@@ -6,7 +6,7 @@ import ctypes
 import itertools
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from gpu.hosts.driver.launches import LoadedModule
 from gpu.hosts.driver.memory import address_of
 from gpu.hosts.program import errors
 from gpu.hosts.program.errors import RefusedRoutineError
-from gpu.hosts.program.mapped_memory import access_host
+from gpu.hosts.program.mapped_memory import access_host, write_address, write_int
+from gpu.hosts.program.program_units import LoadedUnits
 from gpu.simulator.simulated_module import SimulatedModule
 
 _INVALID_PROGRAM, _COMPILATION, _INVALID_NAME, _INVALID_INPUT = 4, 6, 10, 3
@@ -54,21 +55,13 @@ class ProgramModules:
 
     Parameters
     ----------
-    add_module : callable
-        Takes the number of a module and the module.
-    find_module : callable
-        Returns a module by its number.
+    loaded : LoadedUnits
     folders : sequence of Path
         Folders of the program's files, in which sources are looked for.
     """
 
-    def __init__(
-        self,
-        add_module: Callable[[int, LoadedModule], None],
-        find_module: Callable[[int], LoadedModule],
-        folders: Sequence[Path],
-    ) -> None:
-        self._add_module, self._find_module, self._folders = add_module, find_module, folders
+    def __init__(self, loaded: LoadedUnits, folders: Sequence[Path]) -> None:
+        self._loaded, self._folders = loaded, folders
         self._units = itertools.count(_FIRST_UNIT)
         self._programs: dict[int, _Program] = {}
         self._handles = itertools.count(0x100, 0x10)
@@ -78,7 +71,7 @@ class ProgramModules:
         with limit_resources():
             module = SimulatedModule(text, path, defines, folders, tolerant=True)
         unit = next(self._units)
-        self._add_module(unit, LoadedModule(module, text))
+        self._loaded.add(unit, LoadedModule(module, text))
         return unit
 
     def _load_file(self, path: Path) -> int:
@@ -109,7 +102,7 @@ class ProgramModules:
         if not found:
             with file.open("rb") as opened:
                 found = self._find_sources(opened.read(_MAX_IMAGE), file.parent)
-        access_host(ctypes.c_int, target).value = self._load_file(self._get_only(found, file.name))
+        write_int(target, self._load_file(self._get_only(found, file.name)))
 
     def do_module_load_data(self, target: int, image: int) -> None:
         """Load what NVRTC compiled, or the source of PTX, as `cuModuleLoadData`.
@@ -131,7 +124,7 @@ class ProgramModules:
             unit = int(text[len(_CODE) :])
         else:
             unit = self._load_file(self._get_only(self._find_sources(text, Path.cwd()), "this module"))
-        access_host(ctypes.c_int, target).value = unit
+        write_int(target, unit)
 
     def _find_sources(self, image: bytes, folder: Path) -> list[Path]:
         """Return the files that define all kernels of PTX or machine code."""
@@ -167,7 +160,7 @@ class ProgramModules:
         RefusedRoutineError
             If there is no such kernel.
         """
-        module, text = self._find_module(unit).module, ctypes.string_at(name).decode(errors="replace")
+        module, text = self._loaded.load(unit).module, ctypes.string_at(name).decode(errors="replace")
         symbol = module.symbols.get(text, text)
         try:
             with limit_resources():
@@ -182,12 +175,12 @@ class ProgramModules:
     def do_module_variable(self, unit: int, name: int, target: int, size: int) -> None:
         """Write the address and the size of a module's variable; raise RefusedRoutineError if there is none."""
         try:
-            memory = self._find_module(unit).module.variable(ctypes.string_at(name).decode(errors="replace"))
+            memory = self._loaded.load(unit).module.variable(ctypes.string_at(name).decode(errors="replace"))
         except KernelError:
             raise RefusedRoutineError(errors.SYMBOL_NOT_FOUND) from None
         for address, value in ((target, address_of(memory)), (size, memory.data.size)):
             if address:
-                access_host(ctypes.c_longlong, address).value = value
+                write_address(address, value)
 
     # NVRTC, whose routines return error numbers of their own
 
@@ -203,7 +196,7 @@ class ProgramModules:
             text = include.sub(lambda _, content=content: content, text)  # type: ignore[misc]
         handle = next(self._handles)
         self._programs[handle] = _Program(text, title)
-        access_host(ctypes.c_longlong, target).value = handle
+        write_address(target, handle)
         return 0
 
     def do_nvrtc_destroy(self, target: int) -> int:
@@ -231,7 +224,7 @@ class ProgramModules:
         folders = [Path(value).resolve() for option, value in values if option in ("-I", "-isystem")]
         try:
             program.unit = self._load(program.source, Path.cwd() / Path(program.name).name, defines, folders)
-            module = self._find_module(program.unit).module
+            module = self._loaded.load(program.unit).module
             with limit_resources():
                 for name in program.expressions or module.kernels:
                     module.kernel(name.strip().removeprefix("&"))
@@ -248,7 +241,7 @@ class ProgramModules:
             return _INVALID_PROGRAM
         data = (f"{_CODE}{program.unit}" if kind else program.log).encode() + b"\0"
         if size:
-            access_host(ctypes.c_longlong, size).value = len(data)
+            write_address(size, len(data))
         if target:
             ctypes.memmove(target, data, len(data))
         return 0
@@ -263,7 +256,7 @@ class ProgramModules:
             return _INVALID_NAME
         if text not in program.lowered:
             program.lowered[text] = ctypes.create_string_buffer(text.strip().removeprefix("&").encode())
-        access_host(ctypes.c_longlong, target).value = ctypes.addressof(program.lowered[text])
+        write_address(target, ctypes.addressof(program.lowered[text]))
         return 0
 
 

@@ -1,0 +1,1 @@
+"""Routines of the runtime and driver API by subject: `do_malloc` executes the routine "malloc"."""
