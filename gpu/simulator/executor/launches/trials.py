@@ -38,9 +38,13 @@ ROTATION = "rotation"
 PREEMPTED = "preempt"
 """Trials in which warps are stopped before strong accesses, each with another seed of this kind of schedule."""
 
-_PREEMPTED_BLOCKS, _MAX_PREEMPTED, _PREEMPTED_SECONDS = 4, 32, 1.2
-"""The fewest blocks of these trials, if the grid has as many; their number, and their seconds of processor time; and
-again for those of announcements, and for those in which strong writes also become visible late."""
+_PREEMPTED_BLOCKS, _MAX_PREEMPTED = 4, 32
+"""The fewest blocks of these trials, if the grid has as many, and their number; and again for those of announcements,
+and for those in which strong writes also become visible late."""
+
+_MIN_STATEMENTS, _MIN_SECONDS, _MAX_SECONDS = 20_000, 1.2, 5.0
+"""Trials of a kind begin until they have taken this number of statements of warps, which is the same on every machine,
+and these seconds of processor time, which add trials on a fast one; but never after the longer time."""
 
 _ANNOUNCED = "announced"
 """As many trials with preemption, in which a warp is stopped before it announces what it has read."""
@@ -57,8 +61,32 @@ _TRIAL_LANES, _TRIAL_ROUNDS, _TRIAL_SECONDS = (1 << 9, 1 << 12), 2000, 2.0
 time."""
 
 
+class _Budget:
+    """What the trials of a kind may take.
+
+    Parameters
+    ----------
+    launches : int
+        The launches that share it, or have used parts of it.
+    """
+
+    def __init__(self, launches: int) -> None:
+        self._statements = _MIN_STATEMENTS // launches
+        self._least, self._most = TimeLimit(_MIN_SECONDS / launches), TimeLimit(_MAX_SECONDS / launches)
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether no other trial may begin."""
+        return (self._statements <= 0 and self._least.is_exceeded) or self._most.is_exceeded
+
+    def spend(self, batch: RunningBatch) -> None:
+        """Subtract what a trial has taken."""
+        if batch.scheduler is not None:
+            self._statements -= batch.scheduler.statements
+
+
 class TrialPlan:
-    """The trials of a kernel's launches: which of them a launch has, and how much time.
+    """The trials of a kernel's launches: which of them a launch has, and what they may take.
 
     Trials cost up to half of a launch, and those of equal launches rarely differ. Which flags a thread writes and
     reads, and which locks it takes, depends on the kernel more than on its data. So of the launches with one grid and
@@ -91,9 +119,9 @@ class TrialPlan:
             return self.orders
         return tuple(order for order in self.orders if order in TRIAL_SCHEDULES and count.bit_count() == 1)
 
-    def begin_time_limit(self) -> TimeLimit:
-        """Return a limit: launches with many grids and blocks share the time, the nth of them has an nth of it."""
-        return TimeLimit(_PREEMPTED_SECONDS / len(self._launches))
+    def begin_budget(self) -> _Budget:
+        """Return a budget: launches with many grids and blocks share it, the nth of them has an nth of it."""
+        return _Budget(len(self._launches))
 
 
 class LaunchTrials:
@@ -183,15 +211,16 @@ class LaunchTrials:
         that a value read there is tested; or, if `kind` is `_ANNOUNCED`, that a warp announces what it has read. They
         also end with the first finding. `counts` are the numbers of blocks to try, the smallest first.
         """
-        limit, remaining, probes = self._plan.begin_time_limit(), list(counts), self._probes
+        budget, remaining, probes = self._plan.begin_budget(), list(counts), self._probes
         for seed in range(_MAX_PREEMPTED):
             is_probe = probes < _PROBES and self._launch.geometry(remaining[0]).lanes <= _PROBE_LANES
             is_needed = not probes or self._history.has_decisions or is_probe or kind == _ANNOUNCED
-            if self._observer.has_findings or limit.is_exceeded or not is_needed:
+            if self._observer.has_findings or budget.is_spent or not is_needed:
                 return
             create_chooser = _select_chooser(kind, seed)
             known, order = self._history.copy(), ExecutionOrder(create_chooser(history=self._history))
-            starvation, _ = self._run_trial(BUFFERED if kind == BUFFERED else PREEMPTED, order, remaining[0])
+            starvation, batch = self._run_trial(BUFFERED if kind == BUFFERED else PREEMPTED, order, remaining[0])
+            budget.spend(batch)
             if starvation is not None and starvation.is_deadlock and kind != BUFFERED:
                 lanes = ExecutionOrder(create_chooser(history=known, lanes_per_part=1), lanes_per_part=1)
                 self._check_deadlock(remaining[0], lanes)
@@ -201,13 +230,13 @@ class LaunchTrials:
 
     def _run_reordered(self, blocks: int, overtaken: set[AccessSite]) -> None:
         """Run the first blocks with late writes at each place of `overtaken`, until there is a finding."""
-        limit = self._plan.begin_time_limit()
+        budget = self._plan.begin_budget()
         for late in sorted(overtaken, key=lambda site: (site.position.line_key, site.position.column)):
             for seed in range(_REORDERED_TRIALS):
-                if self._observer.has_findings or limit.is_exceeded:
+                if self._observer.has_findings or budget.is_spent:
                     return
                 chooser = PreemptingChooser(seed, has_late_writes=True) if seed else RoundRobinChooser()
-                self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, late=late)
+                budget.spend(self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, late=late)[1])
 
     def _run_trial(
         self, name: str, order: ExecutionOrder, blocks: int, *, late: AccessSite | None = None

@@ -103,6 +103,11 @@ class WarpScheduler:
         Selects the next part.
     lanes_per_part : int
         Lanes per part: those of a warp, or 1.
+
+    Attributes
+    ----------
+    statements : int
+        The statements that parts have begun.
     """
 
     def __init__(self, batch: RunningBatch, chooser: Chooser, lanes_per_part: int = WARP) -> None:
@@ -110,6 +115,7 @@ class WarpScheduler:
         self._chooser = chooser
         self._splits_warps = lanes_per_part < WARP
         self.notes_accesses = chooser.history is not None
+        self.statements = 0
         self._current: _WarpPart | None = None
         self._ready: list[_WarpPart] = []
         # Parts that found the phase of an mbarrier incomplete, and the choices since they were last ready.
@@ -172,6 +178,7 @@ class WarpScheduler:
                     part.greenlet.throw()
 
     def pause(self, position: SourcePosition | None = None) -> None:
+        self.statements += 1
         if self._current is not None and position is not None:
             self._current.position = position
         if self._chooser.keeps_running():

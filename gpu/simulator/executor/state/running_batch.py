@@ -90,6 +90,9 @@ class Scheduler(Protocol):
     notes_accesses: bool
     """Whether the schedule needs calls of `yield_before_strong_access`."""
 
+    statements: int
+    """The statements that parts have begun."""
+
     def pause(self, position: SourcePosition | None = None) -> None:
         """Switch to another part if it is its turn; `position` is that of the running part."""
 

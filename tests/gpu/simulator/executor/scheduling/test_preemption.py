@@ -10,6 +10,7 @@ import pytest
 from gpu.base.errors import SourcePosition
 from gpu.kernel.simulate import simulate
 from gpu.simulator.checkers.races.races import RaceChecker
+from gpu.simulator.executor.launches import trials
 from gpu.simulator.executor.scheduling.access_history import AccessHistory, StrongAccess
 from gpu.simulator.executor.scheduling.directed import DirectedChooser
 from gpu.simulator.executor.state.memory import AccessSite
@@ -134,6 +135,13 @@ def test_a_stack_whose_top_returns_while_a_compare_and_swap_waits(tag: str, roun
     arguments = [np.array([1], np.uint64), np.array([2, 3, 4, 0], np.int32), "zeros:4", np.int32(rounds)]
     findings = simulate("test.cu", "run", 3, 1, arguments, source=STACK.format(tag=tag)).findings
     assert {finding.kind for finding in findings} == kinds
+
+
+def test_a_slow_machine_finds_the_same_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "_MIN_SECONDS", 0)  # the least time has passed after the first trial
+    arguments = [np.array([1], np.uint64), np.array([2, 3, 4, 0], np.int32), "zeros:4", np.int32(2)]
+    findings = simulate("test.cu", "run", 3, 1, arguments, source=STACK.format(tag="0")).findings
+    assert {finding.kind for finding in findings} == {"race"}
 
 
 @pytest.mark.parametrize(("read", "continues"), [(b"old", False), (b"new", True)])
