@@ -213,8 +213,9 @@ def has_union(type: Type) -> bool:
 
 VOID = Void()
 BOOL = Scalar("bool")
-INT32 = Scalar("int32")
-INT64 = Scalar("int64")
+INT32, INT64 = Scalar("int32"), Scalar("int64")
+UINT8, UINT16, UINT32, UINT64 = (Scalar(f"uint{bits}") for bits in (8, 16, 32, 64))
+FLOAT32, FLOAT64 = Scalar("float32"), Scalar("float64")
 
 #: A pointer to a function, stored as the function's number; 0 is null.
 FUNCTION_POINTER = Scalar("uint64")

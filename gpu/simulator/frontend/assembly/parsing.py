@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu.files.source_lexer import blank_comments
+from gpu.simulator import ir
 from gpu.simulator.ptx_syntax import parse_instruction, replace_wait_loops, split_statements
 
 _STATEMENT = re.compile(r'\basm (?:volatile )?\("((?:[^"\\]|\\.)*)"(.*?)\);\n', re.DOTALL)
@@ -21,6 +24,8 @@ _HINTS = frozenset(
 )
 """Modifiers that do not affect the result of an instruction."""
 _TYPE = re.compile(r"[usbf](?:8|16|32|64)|pred|f16x2|bf16x2|bf16")
+_SCOPES: dict[str, ir.Scope] = {"cta": "block", "cluster": "cluster", "gpu": "device", "sys": "system"}
+_ORDERS: tuple[ir.MemoryOrder, ...] = ("volatile", "relaxed", "acquire", "release", "acq_rel")
 
 
 @dataclass(frozen=True)
@@ -113,3 +118,33 @@ def _register_names(text: str) -> list[str]:
             else [part.strip()]
         )
     return names
+
+
+def parse_number(text: str) -> int | float | None:
+    """Parse a number in PTX syntax."""
+    if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
+        return float(struct.unpack(">f", bytes.fromhex(match[1]))[0])
+    if match := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):
+        return float(struct.unpack(">d", bytes.fromhex(match[1]))[0])
+    try:
+        return int(text.rstrip("U"), 0)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return None
+
+
+def find_order(suffixes: Sequence[str]) -> ir.MemoryOrder | None:
+    """Return the memory order that an instruction names; None if it names none."""
+    return next((order for order in _ORDERS if order in suffixes), None)
+
+
+def find_scope(suffixes: Sequence[str], default: ir.Scope) -> ir.Scope:
+    """Return the scope that an instruction names."""
+    return next((scope for word, scope in _SCOPES.items() if word in suffixes), default)
+
+
+def split_parts(text: str) -> list[str]:
+    """Return the parts of a vector operand: "{a, b}"."""
+    return [part.strip() for part in text.strip("{} ").split(",")]
