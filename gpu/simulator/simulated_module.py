@@ -29,7 +29,6 @@ from gpu.simulator.executor.textures import Texture
 from gpu.simulator.frontend.clang.parsing import Diagnosis
 from gpu.simulator.frontend.program import Program, is_instantiation
 from gpu.simulator.limits import LIMITS
-from gpu.simulator.trace.conversion import gather_trace_data
 from gpu.simulator.trace.findings import FindingEvents
 from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS, Recorder
 from gpu.simulator.trace.traced_values import TracedValues
@@ -251,7 +250,7 @@ class SimulatedModule:
         macros = {key: str(value) for key, value in defines.items()}
         schedule, findings = str(options.get("schedule", ROUND_ROBIN)), (*finding_events.findings, *failure)
         record = LaunchRecord(name, source, str(file), macros, schedule, message, findings)
-        return Trace(gather_trace_data(recorder, record))
+        return Trace(recorder.build_data(record))
 
     def iterate_warnings(self, name: str) -> Iterator[Diagnosis]:
         """Yield clang's warnings about a kernel and the functions it calls."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu.base.lane_mask import LaneMask
+from gpu.recording.data import TraceMemory
 from gpu.recording.packing import Array, GrowingArray, select_active
 from gpu.simulator import ir
 from gpu.simulator.executor.state.batch import BlockBatch
@@ -209,3 +210,26 @@ class RecordedMemory:
         nodes.add(np.repeat(self.nodes.array(), pieces))
         self.index, self.nodes = index, nodes
         self.borders = array("i", [border * pieces for border in self.borders])
+
+    def build_data(self) -> TraceMemory:
+        """Return the data of the memory in a trace."""
+        unit = self.unit or 1
+        return TraceMemory(
+            self.name,
+            self.space,
+            self.size,
+            self.dtype if self.dtype is not None else np.dtype(np.uint8),
+            self.blocks,
+            self.stride,
+            self.lanes,
+            self.batch,
+            unit,
+            bool(self.unit),
+            self.base,
+            self.fill,
+            self.initial,
+            self.index.array().copy(),
+            self.nodes.array().copy(),
+            self.values.array().copy().reshape(-1, unit),
+            np.array(self.borders, np.int32),
+        )

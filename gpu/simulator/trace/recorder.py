@@ -15,7 +15,7 @@ import numpy as np
 from gpu.base.errors import SourcePosition
 from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
-from gpu.recording.data import FailedAccess, TraceLaunch
+from gpu.recording.data import FailedAccess, LaunchRecord, TraceData, TraceLaunch
 from gpu.recording.packing import Array, IntegerVectors, MaskTable, Numbering, Table, ValueVectors, select_active
 from gpu.recording.tables import (
     ACCESS,
@@ -39,6 +39,7 @@ from gpu.simulator.executor.state.memory import ClusterMemory, DeviceMemory, Fla
 from gpu.simulator.executor.state.observer import Access, IssuedStep, Observer
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.trace.recorded_memory import NO_NODE, RecordedMemory, shared_size
+from gpu.simulator.trace.terms import convert_statement, describe_function
 from gpu.simulator.types import Pointer, Scalar, Type, leaves
 
 MAXIMUM_LANE_EVENTS = 20_000_000
@@ -105,6 +106,34 @@ class Recorder(Observer):
         # The stack of batches, of which the last runs and the others wait for their children; and their own memories.
         self._running: list[int] = []
         self._batch_memories: list[list[RecordedMemory]] = []
+
+    def build_data(self, launch: LaunchRecord) -> TraceData:
+        """Return the data of the trace of a launch that has ended."""
+        return TraceData(
+            launch,
+            self.stop_reason,
+            self.lane_events,
+            tuple(self.launches),
+            tuple(describe_function(function, self.positions.numbers) for function in self.functions),
+            tuple(map(convert_statement, self.statements)),
+            tuple(memory.build_data() for memory in self.memories),
+            self.positions.objects,
+            self.kinds.objects,
+            self.operators.objects,
+            self.pointer_names.objects,
+            self.events.array(),
+            self.accesses.array(),
+            self.registers.array(),
+            self.pointers.array(),
+            self.operations.array(),
+            self.barriers.array(),
+            self.batches.array(),
+            self.calls.array(),
+            self.inputs.array(),
+            self.integers.pack(),
+            self.values.pack(),
+            self.masks.pack(),
+        )
 
     # Events.
 

@@ -11,7 +11,7 @@ from gpu.simulator import ir
 from gpu.simulator.executor.bare_expressions import BareExpressions
 from gpu.simulator.executor.expressions import ExpressionCompiler
 from gpu.simulator.ir.walking import Visitor, replace_children
-from gpu.simulator.trace.conversion import _TermConverter
+from gpu.simulator.trace.terms import _TermConverter
 from gpu.simulator.types import INT32
 
 EXPRESSIONS = get_args(ir.Expression)

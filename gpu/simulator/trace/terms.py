@@ -1,19 +1,14 @@
-"""Conversion of a recorder's tables, and of the IR that they refer to, to the data of a trace."""
+"""Terms of a trace: the IR of executed statements and functions as plain data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from gpu.base.errors import SourcePosition
-from gpu.recording.data import LaunchRecord, TraceData, TraceMemory
 from gpu.recording.statements import ExecutedStatement, Statement, Term, TraceFunction
 from gpu.simulator import ir
 from gpu.simulator.ir.intrinsics import ATOMICS
 from gpu.simulator.ir.walking import Visitor, inner_statements
-from gpu.simulator.trace.recorded_memory import RecordedMemory
-from gpu.simulator.trace.recorder import Recorder
 from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves, vector_size
 
 _ATOMIC_NAMES = {op: name for name, op in reversed(ATOMICS.items())}
@@ -22,58 +17,6 @@ _NAMES = {
     "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long", "float32": "float",
     "float64": "double",
 }  # fmt: skip
-
-
-def gather_trace_data(recorder: Recorder, launch: LaunchRecord) -> TraceData:
-    """Gather the data of a recorder after a launch."""
-    return TraceData(
-        launch,
-        recorder.stop_reason,
-        recorder.lane_events,
-        tuple(recorder.launches),
-        tuple(describe_function(function, recorder.positions.numbers) for function in recorder.functions),
-        tuple(map(convert_statement, recorder.statements)),
-        tuple(map(_memory, recorder.memories)),
-        recorder.positions.objects,
-        recorder.kinds.objects,
-        recorder.operators.objects,
-        recorder.pointer_names.objects,
-        recorder.events.array(),
-        recorder.accesses.array(),
-        recorder.registers.array(),
-        recorder.pointers.array(),
-        recorder.operations.array(),
-        recorder.barriers.array(),
-        recorder.batches.array(),
-        recorder.calls.array(),
-        recorder.inputs.array(),
-        recorder.integers.pack(),
-        recorder.values.pack(),
-        recorder.masks.pack(),
-    )
-
-
-def _memory(memory: RecordedMemory) -> TraceMemory:
-    unit = memory.unit or 1
-    return TraceMemory(
-        memory.name,
-        memory.space,
-        memory.size,
-        memory.dtype if memory.dtype is not None else np.dtype(np.uint8),
-        memory.blocks,
-        memory.stride,
-        memory.lanes,
-        memory.batch,
-        unit,
-        bool(memory.unit),
-        memory.base,
-        memory.fill,
-        memory.initial,
-        memory.index.array().copy(),
-        memory.nodes.array().copy(),
-        memory.values.array().copy().reshape(-1, unit),
-        np.array(memory.borders, np.int32),
-    )
 
 
 def describe_function(function: ir.Function, positions: Mapping[SourcePosition, int]) -> TraceFunction:
