@@ -13,6 +13,7 @@ from gpu.engines.base import (
     Array,
     Buffer,
     Engine,
+    EngineSettings,
     Extent,
     Kernel,
     Module,
@@ -28,10 +29,11 @@ MIN_REPETITIONS = 5
 _LONG_RUN_MS = 2000
 
 
-class RecordingEngine:
+class RecordingEngine(EngineSettings):
     """Forwards every call; keeps launches, calls and fills for `replay`, and buffers until `finish`."""
 
     def __init__(self, inner: Engine) -> None:
+        super().__init__()
         self._inner = inner
         self._actions: list[Callable[[], None]] = []
         self._calls_library = False
@@ -40,10 +42,6 @@ class RecordingEngine:
         self._replacements: dict[int, Buffer] = {}
         self.device = inner.device
         self.executor_choice = inner.executor_choice
-        self.sources: dict[str, str] = {}
-        self.on_progress: Callable[[float], None] = lambda fraction: None
-        self.on_compiling: Callable[[str], None] = lambda name: None
-        self.isolates_launches = True
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Module:
         return self._inner.build(file, defines or {})

@@ -20,7 +20,7 @@ from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Pattern, Pro
 from gpu.distributed.cluster.dask_cluster import Cluster
 from gpu.distributed.data.chunks import Chunk
 from gpu.distributed.data.sources import EmbeddedSource, Excerpt, write_source
-from gpu.distributed.tasks import NamedResult, RunTasks
+from gpu.distributed.tasks import NamedResult, RunTasks, to_named_result
 from gpu.files.scratch import MEMORY_FOLDER, ScratchFolder
 from gpu.messages.runs.distributed_run import DistributedRun, WorkerStatus
 from gpu.run.host_program import OTHER_VARIANT_ADVICE, ProgressCallback, refuse_missing_features
@@ -247,15 +247,10 @@ def _excerpt_function(name: str, values: Array, folder: Path | None) -> Callable
 def _gather_outputs(tasks: RunTasks, outputs: Mapping[str, Parts], report_progress: ProgressCallback) -> Outputs:
     """Gather outputs; those with the same parts share one array."""
     distinct = {id(parts): parts for parts in outputs.values()}
-    named: list[NamedResult] = [_to_named_result(part) for parts in distinct.values() for part in parts.parts]
+    named: list[NamedResult] = [to_named_result(part) for parts in distinct.values() for part in parts.parts]
     arrays: list[Any] = tasks.wait_for_results(named, report_progress)
     gathered: dict[int, Array] = {}
     for number, parts in distinct.items():
         part_arrays, arrays = arrays[: len(parts.parts)], arrays[len(parts.parts) :]
         gathered[number] = part_arrays[0] if len(part_arrays) == 1 else np.concatenate(part_arrays)
     return {name: gathered[id(parts)] for name, parts in outputs.items()}
-
-
-def _to_named_result(part: Any) -> NamedResult:
-    assert isinstance(part, NamedResult)
-    return part

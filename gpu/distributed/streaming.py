@@ -37,7 +37,7 @@ from gpu.distributed.distributed_run import (
     find_capable_workers,
     find_distributed_program,
 )
-from gpu.distributed.tasks import NamedResult, RunTasks
+from gpu.distributed.tasks import NamedResult, RunTasks, to_named_result
 from gpu.engines.base import Buffer
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.run.host_program import ProgressCallback
@@ -145,7 +145,7 @@ class _Stream:
                 puts = _write_tasks(planned.pop(self.workload.pattern.result), file.target, self.lengths)
             # All outputs that are not written to the file are small.
             arrays = tasks.wait_for_results(
-                [*puts, *(_to_named_result(each.parts[0]) for each in planned.values())], report_progress
+                [*puts, *(to_named_result(each.parts[0]) for each in planned.values())], report_progress
             )
             rows, written_bytes = np.array(arrays[: len(puts)], np.int64).reshape(-1, 2).sum(axis=0).tolist()
             if file is not None:
@@ -235,7 +235,7 @@ def write_part(
 def _write_tasks(parts: Parts, target: Target, lengths: Sequence[int]) -> list[NamedResult]:
     starts = np.cumsum([0, *lengths])
     return [
-        _to_named_result(part).apply_step(
+        to_named_result(part).apply_step(
             write_part, target, int(starts[index]) if parts.starts is None else parts.starts, index
         )
         for index, part in enumerate(parts.parts)
@@ -339,8 +339,3 @@ def _check_access(cluster: Cluster, path: str) -> None:
                 f"The worker {address} cannot access {path}, or its copy differs.",
                 advice="Move it to a folder that all machines share.",
             )
-
-
-def _to_named_result(part: Any) -> NamedResult:
-    assert isinstance(part, NamedResult)
-    return part

@@ -135,6 +135,12 @@ class NamedResult:
         return NamedResult(self._tasks, submit_pick, taken, self.depth, self._home, self._remote_parts, self)
 
 
+def to_named_result(part: Any) -> NamedResult:
+    """Return a part of a plan as the result that this module made it."""
+    assert isinstance(part, NamedResult)
+    return part
+
+
 @dataclass(frozen=True)
 class FollowingStep:
     """A step that runs right after another in the same task, on its result or the named `part`, with more arguments."""

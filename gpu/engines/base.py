@@ -295,6 +295,16 @@ class Engine(Protocol):
         ...
 
 
+class EngineSettings:
+    """The attributes of an `Engine` that its users may change, with their defaults."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, str] = {}
+        self.on_progress: Callable[[float], None] = lambda fraction: None
+        self.on_compiling: Callable[[str], None] = lambda name: None
+        self.isolates_launches = True
+
+
 def download_and_free(engine: Engine, buffer: Buffer) -> Array:
     """Return a copy of a buffer's contents, and free the buffer."""
     contents = engine.download(buffer)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import Argument, Array, Buffer, Device, ExecutorChoice, Extent, Kernel, PhaseTimes, Routine
+from gpu.engines.base import (
+    Argument,
+    Array,
+    Buffer,
+    Device,
+    EngineSettings,
+    ExecutorChoice,
+    Extent,
+    Kernel,
+    PhaseTimes,
+    Routine,
+)
 
 
 @dataclass(frozen=True)
@@ -29,16 +40,13 @@ class NullModule:
         pass
 
 
-class NullEngine:
+class NullEngine(EngineSettings):
     """Returns immediately from every call of the Engine protocol; downloads are zeros."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.device = Device("null", "no device", "null", 1024, 48 * 1024, 1)
         self.executor_choice = ExecutorChoice("null")
-        self.sources: dict[str, str] = {}
-        self.on_progress: Callable[[float], None] = lambda fraction: None
-        self.on_compiling: Callable[[str], None] = lambda name: None
-        self.isolates_launches = True
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> NullModule:
         return NullModule()

@@ -22,6 +22,7 @@ from gpu.engines.base import (
     Array,
     Buffer,
     Device,
+    EngineSettings,
     ExecutorChoice,
     Extent,
     Kernel,
@@ -116,7 +117,7 @@ def list_descending_blocks(grid: Extent) -> list[range]:
     return [range(number, number + 1) for number in reversed(range(count))]
 
 
-class SimulatorEngine:
+class SimulatorEngine(EngineSettings):
     """Runs kernels on the CPU, from the same text that is compiled for a GPU.
 
     Parameters
@@ -129,6 +130,7 @@ class SimulatorEngine:
     """
 
     def __init__(self, executor: str = "auto", *, schedule: str = ROUND_ROBIN) -> None:
+        super().__init__()
         self._executor = executor
         self.schedule = schedule
         self.decides_writes = False
@@ -146,10 +148,6 @@ class SimulatorEngine:
             True,
         )
         self.executor_choice = ExecutorChoice(self.device.executor)
-        self.sources: dict[str, str] = {}
-        self.on_progress: Callable[[float], None] = lambda fraction: None
-        self.on_compiling: Callable[[str], None] = lambda name: None
-        self.isolates_launches = True
         self._modules: dict[tuple[Any, ...], SimulatedModule] = {}
         self._built_modules: dict[SimulatedModule, SimulatorModule] = {}
         self._times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}

@@ -96,11 +96,12 @@ def remove_stale_folders(parent: str) -> None:
                 continue
             with contextlib.suppress(OSError):
                 about = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(about.st_mode) and _is_own_folder(about):
+                if stat.S_ISDIR(about.st_mode) and is_owned_by_user(about):
                     _remove_unless_locked(entry.path)
 
 
-def _is_own_folder(status: os.stat_result) -> bool:
+def is_owned_by_user(status: os.stat_result) -> bool:
+    """Return whether a file belongs to the user of this process; always true on Windows."""
     return sys.platform == "win32" or status.st_uid == os.geteuid()
 
 

@@ -15,7 +15,7 @@ from gpu.files.text import read_text
 from gpu.kernel.textures import read_texture
 from gpu.simulator.executor.launches.arguments import Argument
 from gpu.simulator.executor.state.memory import POISON
-from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
+from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type, Void, decay, leaves
 
 Array = npt.NDArray[Any]
 Parameters = Sequence[tuple[str, Type]]
@@ -117,7 +117,7 @@ def to_variable_bytes(name: str, value: Any, type: Type) -> Array:
     InputError
         The value does not fit the type.
     """
-    element = type.innermost if isinstance(type, ArrayOf) else type
+    element = decay(type)
     try:
         if isinstance(element, Pointer):
             raise _UnfitError("contains pointers, which cannot be set from the host")

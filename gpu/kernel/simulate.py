@@ -30,7 +30,7 @@ from gpu.simulator.checkers.trials import collect_findings
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import LaunchOptions
 from gpu.simulator.simulated_module import SimulatedModule, TraceSettings
-from gpu.simulator.types import ArrayOf, Pointer, Type
+from gpu.simulator.types import Pointer, Type, decay
 
 Array = npt.NDArray[Any]
 Counts = dict[str, int | float]
@@ -301,7 +301,7 @@ class _Launch:
         parameters = self._simulated.parameters
         types: dict[str, Type] = {name: type.element for name, type in parameters if isinstance(type, Pointer)}
         for name, type in self._module.variables.items():
-            types.setdefault(name, type.innermost if isinstance(type, ArrayOf) else type)
+            types.setdefault(name, decay(type))
         return {name: dtype_of(element) for name, element in types.items()}
 
 

@@ -19,7 +19,7 @@ from gpu.lessons.expressions import MAX_ELEMENTS, Array, evaluate, evaluate_inte
 from gpu.lessons.stage_arrays import LARGE_KINDS, MARGIN, NEAR_KIND, StageArray, find_range, generate_array
 from gpu.messages.judgments import GradingCase, format_number
 from gpu.simulator.simulated_module import SimulatedModule
-from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
+from gpu.simulator.types import Pointer, Scalar, Type, decay
 
 _MAX_THREADS = 1 << 22
 """Most threads of a launch, so that a lesson is recorded and graded in seconds."""
@@ -331,7 +331,7 @@ def _format_extents(extents: tuple[int, int, int]) -> str:
 
 
 def _find_element_type(type: Type) -> np.dtype[Any]:
-    element = type.innermost if isinstance(type, ArrayOf) else type
+    element = decay(type)
     return dtype_of(element)
 
 

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from gpu.base import folders
+from gpu.files.scratch import is_owned_by_user
 
 MAX_ENTRY_BYTES = 64 << 20
 """Bytes of the largest entry that is read or written; the parsed header has about 3 MB, machine code about 100 KB."""
@@ -52,7 +53,7 @@ def find_problem() -> str:
         return f"The cache folder {path} is not used: {getattr(error, 'strerror', None) or error}."
     if not stat.S_ISDIR(status.st_mode):
         return f"The cache folder {path} is not used: it is not a folder."
-    if not _is_owned(status):
+    if not is_owned_by_user(status):
         return f"The cache folder {path} is not used: it belongs to another user."
     if _others_may_write(status):
         return f"The cache folder {path} is not used: other users may write to it."
@@ -108,7 +109,7 @@ def read_file(path: Path) -> bytes | None:
     with suppress(OSError), open(handle, "rb") as file:
         status = os.fstat(handle)
         is_readable = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_ENTRY_BYTES
-        if is_readable and _is_owned(status) and not _others_may_write(status):
+        if is_readable and is_owned_by_user(status) and not _others_may_write(status):
             content = file.read(MAX_ENTRY_BYTES)
             with suppress(OSError):
                 os.utime(path)  # _make_room removes the least recently used entries
@@ -136,10 +137,6 @@ def has_file(path: Path) -> bool:
         return stat.S_ISREG(path.lstat().st_mode)
     except (OSError, ValueError):
         return False
-
-
-def _is_owned(status: os.stat_result) -> bool:
-    return sys.platform == "win32" or status.st_uid == os.geteuid()
 
 
 def _others_may_write(status: os.stat_result) -> bool:

@@ -204,6 +204,16 @@ def leaves(type: Type) -> tuple[tuple[int, Scalar | Pointer], ...]:
             return ()
 
 
+def decay(type: Type) -> Type:
+    """Return an array's innermost element type, over all dimensions; other types are returned unchanged."""
+    return type.innermost if isinstance(type, ArrayOf) else type
+
+
+def is_integer(type: object) -> bool:
+    """Return whether a type is an integer, other than bool."""
+    return isinstance(type, Scalar) and not type.is_float and type != BOOL
+
+
 def has_union(type: Type) -> bool:
     """Return whether a type is or contains a union, so that bytes may be read in another size than written."""
     if isinstance(type, ArrayOf):
@@ -215,7 +225,7 @@ VOID = Void()
 BOOL = Scalar("bool")
 INT32, INT64 = Scalar("int32"), Scalar("int64")
 UINT8, UINT16, UINT32, UINT64 = (Scalar(f"uint{bits}") for bits in (8, 16, 32, 64))
-FLOAT32, FLOAT64 = Scalar("float32"), Scalar("float64")
+FLOAT32 = Scalar("float32")
 
 #: A pointer to a function, stored as the function's number; 0 is null.
 FUNCTION_POINTER = Scalar("uint64")

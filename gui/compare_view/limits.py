@@ -18,7 +18,7 @@ from PyQt6.QtWidgets import (
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import LIMITS, ModeledTime
 from gui.painting.colors import mix_colors
-from gui.painting.theme import code_font, look
+from gui.painting.theme import code_font, look, resize_font
 from gui.run_view.cards.modeled_card import limit_colors
 from gui.widgets.basic import format_figure, wrap_tip
 from gui.widgets.glossary_tip import add_definition
@@ -212,9 +212,7 @@ class LimitsTable(QTableWidget):
         return [_format_microseconds(each.limits[tuple(LIMITS)[column - 2]]) for each in times]
 
     def _small_font(self) -> QFont:
-        font = QFont(self.font())
-        font.setPixelSize(look().small_px)
-        return font
+        return resize_font(self.font(), look().small_px)
 
     @staticmethod
     def _figure_font(*, strong: bool) -> QFont:

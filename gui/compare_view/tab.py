@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QEnterEvent, QHideEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
+from PyQt6.QtGui import QEnterEvent, QHideEvent, QPaintEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import (
     QComboBox,
     QGridLayout,
@@ -39,6 +39,7 @@ from gui.compare_view.workers import WorkersView
 from gui.editor.sources import KernelSources
 from gui.model.request_queue import RequestQueue
 from gui.model.time_modeler import SETTLE_MS, TimeModeler
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, format_power, variant_pen
 from gui.qt.events import StyleListener
@@ -119,8 +120,7 @@ class LineSample(QWidget):
         self.setFixedSize(QSize(24, look().px(26)))
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         painter.setPen(variant_pen(self._number, 3))
         painter.drawLine(0, self.height() // 2, self.width(), self.height() // 2)
         painter.end()

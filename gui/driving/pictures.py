@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,12 +16,11 @@ from gpu.base.paths import DOCS
 from gpu.declaration.pattern import Array
 from gpu.declaration.roles import Role
 from gpu.patterns.nbody.forces import Motion
-from gui.driving.window_session import are_flows_complete
+from gui.driving.window_session import SIZE, are_flows_complete, open_window
 
 if TYPE_CHECKING:
     from gui.window.main_window import MainWindow
 
-SIZE = (1280, 720)
 TIMEOUT_MS = 60_000
 
 FOLDER = DOCS / "images"
@@ -57,34 +55,18 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def save_pictures(folder: Path) -> None:
     """Save all pictures to a folder."""
     _save_collision_film(folder)
-    from gui.app import application
-
-    app = application()
-    from gui.editor.drafts import Drafts
-    from gui.model.settings import SavedSettings
-    from gui.window.main_window import MainWindow
-
-    with tempfile.TemporaryDirectory(prefix="lockstep-pictures-") as scratch:
-        saved_settings = SavedSettings(Path(scratch, "settings.json"))
-        window = MainWindow(saved_settings, "simulator", drafts=Drafts(Path(scratch, "drafts")))
-        try:
-            window.resize(*SIZE)
-            window.show()
-            window.load_first_input()
-            followed = window.pages.model_followers[window.bench.pattern_name]
-            wait_until(lambda: window.is_idle and not followed.under_way)
-            _save_both_themes(window, folder, "window")
-            for pattern, variant in PLAYED_VARIANTS.items():
-                _save_step_film(window, pattern, variant, folder)
-            window.choose_pattern("scan")
-            _save_step_pictures(window, folder)
-            _save_lecture(window, folder)
-            _save_side_by_side(window, folder)
-            _save_lesson(window, folder)
-            _save_workers(window, folder)
-        finally:
-            window.close()
-            app.processEvents()
+    with open_window("simulator") as window:
+        followed = window.pages.model_followers[window.bench.pattern_name]
+        wait_until(lambda: window.is_idle and not followed.under_way)
+        _save_both_themes(window, folder, "window")
+        for pattern, variant in PLAYED_VARIANTS.items():
+            _save_step_film(window, pattern, variant, folder)
+        window.choose_pattern("scan")
+        _save_step_pictures(window, folder)
+        _save_lecture(window, folder)
+        _save_side_by_side(window, folder)
+        _save_lesson(window, folder)
+        _save_workers(window, folder)
 
 
 def _save_both_themes(window: MainWindow, folder: Path, stem: str) -> None:

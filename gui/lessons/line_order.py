@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPaintEvent, QPen
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gui.editor.colors import split_into_spans
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import code_font, look
 from gui.qt.events import StyleListener
 
@@ -112,8 +113,7 @@ class LineOrder(StyleListener, QWidget):
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         theme = look().theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         font = code_font(look().small_px)
         painter.setFont(font)
         wide = QFontMetricsF(font).horizontalAdvance("0")

@@ -8,7 +8,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QColor, QTextCharFormat, QTextCursor, QTextDocument, QTextFormat, QTextFragment
 from PyQt6.QtWidgets import QLabel
 
-from gui.painting.theme import code_font, look
+from gui.painting.theme import code_font, look, resize_font
 from gui.qt.events import StyleListener
 
 _FEATURES = (
@@ -45,8 +45,7 @@ class MarkdownLabel(StyleListener, QLabel):
 
     def _render(self) -> None:
         document = QTextDocument()
-        font = self.font()
-        font.setPixelSize(look().text_px)
+        font = resize_font(self.font(), look().text_px)
         document.setDefaultFont(font)
         document.setMarkdown(self.markdown, QTextDocument.MarkdownFeature(_FEATURES))
         _replace_images(document)

@@ -6,9 +6,10 @@ import re
 from collections.abc import Collection
 
 from PyQt6.QtCore import QEvent, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPaintEvent, QPen, QResizeEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import code_font, look
 
 _COLUMN_COUNTS = (32, 16, 8, 4)
@@ -191,8 +192,7 @@ class ElementPad(QWidget):
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         theme = look().theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         painter.setFont(code_font(max(9, look().small_px - 1)))
         for element in range(self.cell_count):
             area = self.compute_cell_rect(element).adjusted(1, 1, -1, -1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtGui import QColor, QHelpEvent, QMouseEvent, QPaintEvent, QPen
 from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gpu.messages.lessons import LessonOutline
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import look
 
 
@@ -60,8 +61,7 @@ class StepsLine(QWidget):
         if self._lesson is None:
             return
         theme = look().theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         painter.setPen(QPen(QColor(theme.border), 2))
         middle = self.height() / 2
         painter.drawLine(QPointF(0, middle), QPointF(self.width(), middle))

@@ -179,6 +179,13 @@ def code_font(px: int | None = None) -> QFont:
     return font
 
 
+def resize_font(font: QFont, px: int) -> QFont:
+    """Return a font in another size, in pixels."""
+    resized = QFont(font)
+    resized.setPixelSize(px)
+    return resized
+
+
 def palette(theme: Theme) -> QPalette:
     """Return Qt's palette, for widgets that the style sheet does not cover."""
     colors = QPalette()

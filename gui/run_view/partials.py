@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.declaration.pattern import Array
 from gui.painting.colors import mix_colors
-from gui.painting.theme import code_font, look
+from gui.painting.theme import code_font, look, resize_font
 from gui.painting.values import format_value
 from gui.widgets.basic import format_count
 
@@ -86,8 +86,7 @@ class PartialsTree(QWidget):
             painter.setBrush(mix_colors(theme.accent, theme.surface, 0.12))
             painter.drawPolygon(QPolygonF(funnel))
             painter.setPen(QColor(theme.muted))
-            font = self.font()
-            font.setPixelSize(look().small_px)
+            font = resize_font(self.font(), look().small_px)
             painter.setFont(font)
             words = painter.fontMetrics().elidedText(
                 _format_caption(row), Qt.TextElideMode.ElideRight, int(area.width())

@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array, LengthsPresentation
 from gui.painting.colors import mix_colors, warp_color
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import code_font, look
 
 
@@ -41,8 +42,7 @@ class PiecesBar(QWidget):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.pieces is None:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         theme, side = look().theme, look().px(22)
         height = min(look().px(76), self.height() // 3)
         area = QRectF(side, (self.height() - height) / 2 - look().px(6), self.width() - 2 * side, height)

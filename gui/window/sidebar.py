@@ -19,6 +19,7 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.declaration.pattern import Array, Pattern
+from gui.painting.painters import create_smooth_painter
 from gui.painting.pyramid import to_qimage
 from gui.painting.theme import FONT_SIZES, look
 from gui.widgets.basic import button, label, row, set_role
@@ -89,8 +90,7 @@ class Thumbnail(QToolButton):
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         theme = look().theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
         area = self.rect().adjusted(1, 1, -1, -1)
         shape = QPainterPath()

@@ -35,6 +35,7 @@ from gpu.engines.base import (
     Array,
     Buffer,
     Device,
+    EngineSettings,
     ExecutorChoice,
     Extent,
     Kernel,
@@ -164,10 +165,11 @@ def _float32_lanes(capability: tuple[int, int]) -> int:
     return 64 if capability in ((6, 0), (7, 0), (7, 2), (7, 5), (8, 0)) else 128
 
 
-class CudaEngine:
+class CudaEngine(EngineSettings):
     """Runs kernels on a GPU; all calls must come from the thread that created the engine and owns the context."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._nvcc = find_nvcc()
         if not self._nvcc:
             raise EngineUnavailableError(
@@ -208,10 +210,6 @@ class CudaEngine:
         )
         self._capability = device.compute_capability()
         self.executor_choice = ExecutorChoice("gpu")
-        self.sources: dict[str, str] = {}
-        self.on_progress: Callable[[float], None] = lambda fraction: None
-        self.on_compiling: Callable[[str], None] = lambda name: None
-        self.isolates_launches = True
         self._modules: dict[tuple[Any, ...], CudaModule] = {}
         self._events: list[tuple[str, Any, Any]] = []
         self._last_kernel = ""

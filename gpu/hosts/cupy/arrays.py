@@ -355,7 +355,11 @@ def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Array | None = No
     a = from_interface(a)
     if isinstance(a, DeviceArray):
         return a.get(order=order, out=out)
-    result = np.asarray(to_host(a), order=order)  # type: ignore[call-overload]
+    return assign_result(np.asarray(to_host(a), order=order), out)  # type: ignore[call-overload]
+
+
+def assign_result(result: Any, out: Any) -> Any:
+    """Return a result, or the array `out` after the result was stored there."""
     if out is None:
         return result
     out[...] = result

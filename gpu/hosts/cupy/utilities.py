@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from gpu.hosts.cupy.arrays import DeviceArray, from_result
+from gpu.hosts.cupy.arrays import DeviceArray, assign_result, from_result
 from gpu.hosts.cupy.forwarding import ForwardedFunction, call_on_host, to_host
 
 _MAX_BENCHMARK_S = 5.0
@@ -226,11 +226,7 @@ def _scatter(name: str) -> Callable[[DeviceArray, Any, Any], None]:
 
 
 def _rsqrt(x: Any, out: Any = None, dtype: Any = None) -> Any:
-    result = from_result(1 / np.sqrt(to_host(x)))
-    if out is None:
-        return result
-    out[...] = result
-    return out
+    return assign_result(from_result(1 / np.sqrt(to_host(x))), out)
 
 
 def _empty_pinned(shape: Any, dtype: Any = float, order: Any = "C") -> Any:
@@ -254,14 +250,6 @@ CUPY: dict[str, Any] = {
 }
 
 
-def _assign(result: Any, out: Any) -> Any:
-    """Return a result, or the array `out` after the result was stored there."""
-    if out is None:
-        return result
-    out[...] = result
-    return out
-
-
 def _taxicab(x: Any) -> Any:
     """Return the absolute values as BLAS defines them: of complex numbers, the sum of those of both parts."""
     return np.abs(x.real) + np.abs(x.imag)
@@ -273,12 +261,12 @@ def _transposed(operation: str, a: Any) -> Any:
 
 def _gemm(transa: str, transb: str, a: Any, b: Any, out: Any = None, alpha: Any = 1.0, beta: Any = 0.0) -> Any:
     product = alpha * (_transposed(transa, a) @ _transposed(transb, b))
-    return _assign((product if out is None else product + beta * out).astype(a.dtype), out)
+    return assign_result((product if out is None else product + beta * out).astype(a.dtype), out)
 
 
 def _dgmm(side: str, a: Any, x: Any, out: Any = None, incx: int = 1) -> Any:
     diagonal = x[::incx][: a.shape[0 if side == "L" else 1]]
-    return _assign(diagonal[:, None] * a if side == "L" else a * diagonal, out)
+    return assign_result(diagonal[:, None] * a if side == "L" else a * diagonal, out)
 
 
 def _update_last(name: str, compute: Callable[..., Any]) -> Callable[..., None]:
@@ -286,21 +274,21 @@ def _update_last(name: str, compute: Callable[..., Any]) -> Callable[..., None]:
 
     def update(*arguments: Any) -> None:
         *inputs, target = arguments
-        call_on_host(name, lambda *host, out: _assign(compute(*host, out), out), tuple(inputs), {"out": target})
+        call_on_host(name, lambda *host, out: assign_result(compute(*host, out), out), tuple(inputs), {"out": target})
 
     return update
 
 
 _CUBLAS: dict[str, Callable[..., Any]] = {
-    "dot": lambda x, y, out=None: _assign(np.dot(x, y), out),
-    "dotu": lambda x, y, out=None: _assign(np.dot(x, y), out),
-    "dotc": lambda x, y, out=None: _assign(np.vdot(x, y), out),
-    "nrm2": lambda x, out=None: _assign(np.linalg.norm(x.ravel()), out),
-    "asum": lambda x, out=None: _assign(_taxicab(x).sum(), out),
-    "iamax": lambda x, out=None: _assign(_taxicab(x).argmax() + 1, out),
-    "iamin": lambda x, out=None: _assign(_taxicab(x).argmin() + 1, out),
+    "dot": lambda x, y, out=None: assign_result(np.dot(x, y), out),
+    "dotu": lambda x, y, out=None: assign_result(np.dot(x, y), out),
+    "dotc": lambda x, y, out=None: assign_result(np.vdot(x, y), out),
+    "nrm2": lambda x, out=None: assign_result(np.linalg.norm(x.ravel()), out),
+    "asum": lambda x, out=None: assign_result(_taxicab(x).sum(), out),
+    "iamax": lambda x, out=None: assign_result(_taxicab(x).argmax() + 1, out),
+    "iamin": lambda x, out=None: assign_result(_taxicab(x).argmin() + 1, out),
     "gemm": _gemm,
-    "geam": lambda transa, transb, alpha, a, beta, b, out=None: _assign(
+    "geam": lambda transa, transb, alpha, a, beta, b, out=None: assign_result(
         (alpha * _transposed(transa, a) + beta * _transposed(transb, b)).astype(a.dtype), out
     ),
     "dgmm": _dgmm,

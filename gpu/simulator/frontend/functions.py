@@ -13,9 +13,9 @@ from gpu.simulator.frontend.expressions.expressions import Expressions
 from gpu.simulator.frontend.expressions.operators import assign_bits
 from gpu.simulator.frontend.lowering.closures import THIS, is_in_closure
 from gpu.simulator.frontend.lowering.scope import Scope, TranslationUnit
-from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_reference, value_type
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, is_reference, value_type
 from gpu.simulator.frontend.statements import Statements
-from gpu.simulator.types import INT32, ArrayOf, Pointer, Struct, Type, has_union
+from gpu.simulator.types import INT32, ArrayOf, Pointer, Struct, Type, decay, has_union
 
 _CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)
 _CLUSTER = "lockstep cluster "

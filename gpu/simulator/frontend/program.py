@@ -36,8 +36,8 @@ from gpu.simulator.frontend.lowering.constant_initializers import find_constants
 from gpu.simulator.frontend.lowering.conversions import build_constant
 from gpu.simulator.frontend.lowering.launched_lambdas import LaunchedLambdas, has_lambda_argument
 from gpu.simulator.frontend.lowering.scope import Scope
-from gpu.simulator.frontend.lowering.types import TypeLowering, build_unsupported_error, decay
-from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type
+from gpu.simulator.frontend.lowering.types import TypeLowering, build_unsupported_error
+from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, decay
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
 _METHODS = (CursorKind.CXX_METHOD, CursorKind.CONSTRUCTOR, CursorKind.DESTRUCTOR)

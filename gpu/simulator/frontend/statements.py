@@ -28,8 +28,8 @@ from gpu.simulator.frontend.lowering.classes import (
     is_implicit,
     refuse_destructor,
 )
-from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_reference
-from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Struct, Type, Void, has_union
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, is_reference
+from gpu.simulator.types import BOOL, INT32, ArrayOf, Pointer, Scalar, Struct, Type, Void, decay, has_union
 
 _NO_CODE = (
     CursorKind.TYPEDEF_DECL,

@@ -9,7 +9,7 @@ from gpu.recording.statements import ExecutedStatement, Statement, Term, TraceFu
 from gpu.simulator import ir
 from gpu.simulator.ir.intrinsics import ATOMICS
 from gpu.simulator.ir.walking import Visitor, inner_statements
-from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves, vector_size
+from gpu.simulator.types import INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, decay, leaves, vector_size
 
 _ATOMIC_NAMES = {op: name for name, op in reversed(ATOMICS.items())}
 _NAMES = {
@@ -302,17 +302,13 @@ def _find_member_name(type: Type, offset: int, pointer: Type) -> str:
     target = pointer.element if isinstance(pointer, Pointer) else None
     within = [member for member in type.fields if member.offset <= offset < member.offset + max(member.type.size, 1)]
     for member in within:
-        if member.offset == offset and not member.is_anonymous and target in (member.type, _innermost(member.type)):
+        if member.offset == offset and not member.is_anonymous and target in (member.type, decay(member.type)):
             return member.name
     for member in within:
         inner = _find_member_name(member.type, offset - member.offset, pointer)
         if inner:
             return inner if member.is_anonymous else f"{member.name}.{inner}"
     return within[0].name if within and not within[0].is_anonymous else ""
-
-
-def _innermost(type: Type) -> Type:
-    return type.innermost if isinstance(type, ArrayOf) else type
 
 
 def _format_type(type: Type) -> str:

@@ -7,7 +7,6 @@ from PyQt6.QtGui import (
     QColor,
     QContextMenuEvent,
     QFocusEvent,
-    QFont,
     QImage,
     QKeyEvent,
     QMouseEvent,
@@ -22,7 +21,7 @@ from PyQt6.QtWidgets import QApplication, QSizePolicy, QWidget
 from gpu.declaration.pattern import Array
 from gpu.messages.bodies import Camera
 from gui.painting.pyramid import to_qimage
-from gui.painting.theme import DARK, code_font, look
+from gui.painting.theme import DARK, code_font, look, resize_font
 from gui.run_view.bodies import camera as cameras
 
 _SPACE_COLOR = "#04060b"
@@ -156,8 +155,7 @@ class BodiesCanvas(QWidget):
             below = inner.adjusted(0, 1.7 * painter.fontMetrics().height(), 0, 0)
             self._paint_label(painter, below, right, f"● {self.recording}", DARK.bad)
         if not self._camera_was_moved and not self.message and self._image is not None:
-            hint = QFont(self.font())
-            hint.setPixelSize(look().small_px)
+            hint = resize_font(self.font(), look().small_px)
             painter.setFont(hint)
             painter.setPen(QColor(DARK.muted))
             metrics = painter.fontMetrics()
@@ -165,8 +163,7 @@ class BodiesCanvas(QWidget):
             fits = next((each for each in hints if metrics.horizontalAdvance(each) <= inner.width()), "")
             painter.drawText(inner, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignHCenter, fits)
         if self.message:
-            font = QFont(self.font())
-            font.setPixelSize(look().title_px)
+            font = resize_font(self.font(), look().title_px)
             painter.setFont(font)
             painter.setPen(QColor(DARK.text))
             middle = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap

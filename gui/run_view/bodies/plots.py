@@ -14,7 +14,8 @@ from gpu.declaration.pattern import Array
 from gpu.engines.base import SIMULATION_TIME_LABEL
 from gpu.messages.bodies import BodyFigures
 from gui.painting.colors import warp_color
-from gui.painting.theme import Theme, code_font, look
+from gui.painting.painters import create_smooth_painter
+from gui.painting.theme import Theme, code_font, look, resize_font
 from gui.plots.axes import tick_font
 from gui.qt.timers import create_repeating_timer
 from gui.run_view.bodies.time_series import TimeSeries
@@ -140,8 +141,7 @@ class Plots(QWidget):
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         assert event is not None
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         first, last = self._compute_time_span()
         *boxes, foot = self._compute_boxes()
         for strip, box in zip(STRIPS, boxes, strict=True):
@@ -225,8 +225,7 @@ class Plots(QWidget):
     def _paint_head(self, painter: QPainter, strip: StripPlot, history: TimeSeries, box: QRectF) -> None:
         theme = look().theme
         middle = Qt.AlignmentFlag.AlignVCenter
-        font = QFont(self.font())
-        font.setPixelSize(look().small_px)
+        font = resize_font(self.font(), look().small_px)
         font.setWeight(QFont.Weight.DemiBold)
         painter.setFont(font)
         painter.setPen(QColor(theme.text))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from PyQt6.QtCore import QRectF, Qt
-from PyQt6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
+from PyQt6.QtGui import QColor, QPainterPath, QPaintEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import look
 
 Colors = Callable[[], Sequence[str]]
@@ -41,8 +42,7 @@ class ShareBar(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         outline = QPainterPath()
         outline.addRoundedRect(QRectF(self.rect()), 4, 4)
         painter.setClipPath(outline)
@@ -65,8 +65,7 @@ class Dot(QWidget):
         self.setFixedSize(9, 9)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._colors()[self.part]))
         painter.drawEllipse(QRectF(0.5, 0.5, 8, 8))

@@ -15,7 +15,7 @@ from PyQt6.QtWidgets import QToolTip, QWidget
 from gpu.base.warp import WARP
 from gpu.stepping.moment.array_accesses import ArrayAccess, find_array_accesses
 from gui.painting.colors import warp_color
-from gui.painting.theme import look
+from gui.painting.theme import look, resize_font
 from gui.painting.values import format_value
 from gui.qt.events import StyleListener
 from gui.step_view.arrays.panels import Panel, build_panels, wrap_shape
@@ -272,9 +272,7 @@ class MemoryView(StyleListener, QWidget):
         return {panel.title: _choose_column(cell, needed) for panel, needed in zip(self.panels, widths, strict=True)}
 
     def _title_font(self) -> QFont:
-        font = QFont(self.font())
-        font.setPixelSize(look().small_px)
-        return font
+        return resize_font(self.font(), look().small_px)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)

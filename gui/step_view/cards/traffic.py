@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QRectF, QSize, Qt
-from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
+from PyQt6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.base.warp import WARP
 from gpu.declaration.pattern import Array
 from gui.painting.colors import mix_colors, warp_color
-from gui.painting.theme import code_font, look
+from gui.painting.painters import create_smooth_painter
+from gui.painting.theme import code_font, look, resize_font
 from gui.widgets.glossary_tip import add_definition
 
 if TYPE_CHECKING:
@@ -52,11 +53,9 @@ class BankRow(QWidget):
         return QSize(160, look().px(14))
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         theme, width = look().theme, self.width() / WARP
-        font = QFont(self.font())
-        font.setPixelSize(max(9, look().small_px - 2))
+        font = resize_font(self.font(), max(9, look().small_px - 2))
         font.setBold(True)
         painter.setFont(font)
         for bank, count in enumerate(self.wavefronts.tolist()):

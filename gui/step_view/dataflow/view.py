@@ -8,6 +8,7 @@ from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
 from gui.qt.timers import create_repeating_timer, create_single_shot_timer
@@ -171,8 +172,7 @@ class FlowView(QWidget):
     # --- painting
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         if self.viewport.height > 0 or not self._finding_pictures:
             painter.setClipRect(QRectF(0, 0, self.width(), self.viewport.height))
             self.complete = self.canvas.paint(painter, self.moment, self.marks, self.devicePixelRatioF())

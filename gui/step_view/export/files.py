@@ -16,7 +16,7 @@ from PyQt6.QtGui import QColor, QImage, QPainter
 from gpu.base.errors import InputError
 from gpu.declaration.pattern import Array
 from gui.model.films import FilmAbandonedError, write_film
-from gui.painting.theme import code_font, look
+from gui.painting.theme import code_font, look, resize_font
 from gui.qt.exported_files import paint_image, write_painting
 from gui.step_view.dataflow.flow_painter import FlowPainter
 from gui.step_view.dataflow.labels import label_font, label_width
@@ -69,8 +69,7 @@ class FlowPicture:
         theme, layout, flow = self._look.theme, self._layout, self._painter
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(QRectF(0, 0, self.size.width(), self.size.height()), QColor(theme.surface))
-        font = label_font(self._look)
-        font.setPixelSize(self._look.text_px)
+        font = resize_font(label_font(self._look), self._look.text_px)
         font.setBold(True)
         painter.setFont(font)
         painter.setPen(QColor(theme.text))

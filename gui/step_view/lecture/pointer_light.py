@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from PyQt6.QtCore import QEvent, QObject, QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtGui import QColor, QMouseEvent, QPaintEvent, QPen
 from PyQt6.QtWidgets import QWidget
 
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import look
 
 _GLOW = 7
@@ -94,8 +95,7 @@ class PointerLight(QWidget):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.highlighted_box is None:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         color = QColor(look().theme.warn)
         glow = look().px(_GLOW)
         for width, opacity in ((glow, 0.28), (glow / 2, 0.4)):

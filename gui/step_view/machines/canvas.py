@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, QPointF, Qt, pyqtSignal
-from PyQt6.QtGui import QFont, QHelpEvent, QMouseEvent
+from PyQt6.QtGui import QHelpEvent, QMouseEvent
 from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gui.painting.lettering import Lettering
-from gui.painting.theme import look
+from gui.painting.theme import look, resize_font
 from gui.qt.events import is_event_type
 from gui.step_view.machines.moments import MachineMoments
 
@@ -56,8 +56,7 @@ class TaskCanvas(QWidget):
 
     def _restyle(self) -> None:
         """Apply the text size."""
-        small = QFont(self.font())
-        small.setPixelSize(look().small_px)
+        small = resize_font(self.font(), look().small_px)
         self._small_lettering = Lettering(small)
 
     # --- the pointer

@@ -8,7 +8,8 @@ from PyQt6.QtGui import QColor, QFont, QPainter, QPainterPath, QPaintEvent, QPen
 from gpu.distributed.task_layout import TaskCell, TaskEdge, format_short_bytes, format_short_time
 from gui.painting.colors import mix_colors, warp_color
 from gui.painting.lettering import Lettering
-from gui.painting.theme import look
+from gui.painting.painters import create_smooth_painter
+from gui.painting.theme import look, resize_font
 from gui.step_view.machines.canvas import LABEL_WIDTH, TaskCanvas
 from gui.step_view.machines.moments import MachineMoments
 from gui.widgets.basic import format_count
@@ -63,16 +64,14 @@ class TaskGraph(TaskCanvas):
 
     def _restyle(self) -> None:
         super()._restyle()
-        strong = QFont(self.font())
-        strong.setPixelSize(look().text_px)
+        strong = resize_font(self.font(), look().text_px)
         strong.setWeight(QFont.Weight.DemiBold)
         self._bold_lettering = Lettering(strong)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.moments is None:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         self._paint_labels(painter)
         layout, moments_by_task = self.moments.layout, self.moments.end_moments
         for name, cell in layout.inputs.items():

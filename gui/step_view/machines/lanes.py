@@ -8,6 +8,7 @@ from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPen, QWheelEvent
 from gpu.distributed.task_layout import format_short_time
 from gpu.messages.runs.distributed_run import TaskRecord
 from gui.painting.colors import mix_colors, warp_color
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import look
 from gui.step_view.machines.canvas import LABEL_WIDTH, TaskCanvas
 from gui.step_view.machines.moments import MachineMoments
@@ -123,8 +124,7 @@ class WorkerLanes(TaskCanvas):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.moments is None:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         self._paint_lanes(painter)
         clock = self.moments.elapsed_time(self.moment)
         # Clip lanes at the edge of their names.

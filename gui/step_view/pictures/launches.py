@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QToolTip, QWidget
 
 from gpu.base.thread_names import name_thread
 from gui.painting.colors import mix_colors
+from gui.painting.painters import create_smooth_painter
 from gui.painting.theme import code_font, look
 
 if TYPE_CHECKING:
@@ -100,8 +101,7 @@ class LaunchesView(QWidget):
         return next((number for number in range(len(self.grids)) if self.box(number).contains(point)), None)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         painter.setFont(code_font(look().px(12)))
         boxes = [self.box(number) for number in range(len(self.grids))]
         states = [state_of(grid, self.moment) for grid in self.grids]

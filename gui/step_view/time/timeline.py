@@ -15,8 +15,9 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from gpu.declaration.pattern import Array
 from gpu.stepping.segments import Segment
 from gui.painting.colors import mix_colors
+from gui.painting.painters import create_smooth_painter
 from gui.painting.pixmaps import Pixmaps, paint_pixmap
-from gui.painting.theme import look
+from gui.painting.theme import look, resize_font
 from gui.qt.events import StyleListener
 from gui.step_view.time.name_places import PlacedName, Span, place_name, place_names
 
@@ -157,8 +158,7 @@ class Timeline(StyleListener, QWidget):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if not self.segments:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         theme, edges = look().theme, self._edges()
         top, height = look().px(11), look().px(26)
         # Past and future are painted once each; the current moment determines the border between them.
@@ -229,8 +229,7 @@ class Timeline(StyleListener, QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(mix_colors(theme.accent, theme.surface, 0.36))
             painter.drawRoundedRect(elapsed, 3, 3)
-        font = QFont(self.font())
-        font.setPixelSize(look().small_px)
+        font = resize_font(self.font(), look().small_px)
         painter.setFont(font)
         painter.setPen(QColor(theme.text if passed else theme.muted))
         metric = QFontMetricsF(font)
@@ -289,9 +288,7 @@ class Timeline(StyleListener, QWidget):
         return self.x_of(phase.first), self.x_of(phase.last) - 2
 
     def _small_font(self) -> QFont:
-        font = QFont(self.font())
-        font.setPixelSize(look().small_px)
-        return font
+        return resize_font(self.font(), look().small_px)
 
     @property
     def _phases_top(self) -> int:
@@ -318,8 +315,7 @@ class Timeline(StyleListener, QWidget):
     def _paint_launches(self, painter: QPainter, edges: Array, bottom: float) -> None:
         if len(self._names) < 2:
             return
-        font = QFont(self.font())
-        font.setPixelSize(look().small_px)
+        font = resize_font(self.font(), look().small_px)
         painter.setFont(font)
         metric = QFontMetricsF(font)
         for number, segment in enumerate(self.segments):

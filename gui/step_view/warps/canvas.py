@@ -28,7 +28,7 @@ from gpu.declaration.pattern import Array
 from gpu.timing.timeline import WarpState
 from gui.painting.lettering import Lettering
 from gui.painting.pixmaps import Pixmaps
-from gui.painting.theme import code_font, look
+from gui.painting.theme import code_font, look, resize_font
 from gui.qt.events import is_event_type
 from gui.step_view.warps.rows import WarpRows, WarpSpan
 from gui.step_view.warps.states import STATE_NAMES, palette_of, state_color
@@ -213,9 +213,7 @@ class WarpCanvas(QWidget):
         self._code_lettering = Lettering(code_font(look().px(10)))
 
     def _font(self, px: int) -> QFont:
-        font = self.font()
-        font.setPixelSize(px)
-        return font
+        return resize_font(self.font(), px)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.rows is None or self.width() <= self._left + 8:

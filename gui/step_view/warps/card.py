@@ -8,7 +8,7 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from gpu.timing.timeline import LaunchTimelines, WarpState, WarpTimeline
 from gui.painting.colors import mix_colors
-from gui.painting.theme import look
+from gui.painting.theme import look, resize_font
 from gui.step_view.warps.states import SHORT_STATE_NAMES, STATE_NAMES, state_color
 from gui.widgets.basic import Card, ElidedLabel, format_count
 from gui.widgets.glossary_tip import add_definition
@@ -55,8 +55,7 @@ class ResidencyBars(QWidget):
         theme = look().theme
         painter = QPainter(self)
         max_cycles = max(timeline.cycles for timeline in self.launch.timelines) or 1.0
-        font = self.font()
-        font.setPixelSize(look().small_px)
+        font = resize_font(self.font(), look().small_px)
         painter.setFont(font)
         count = len(self.launch.timelines)
         every = next(each for each in (1, 2, 4, 8) if self.width() / count * each >= look().px(20))
@@ -158,8 +157,7 @@ class StateShares(QWidget):
             width = self.shares[state] * self.width()
             painter.fillRect(QRectF(x, 0, width, look().px(10)), state_color(theme, state))
             x += width
-        font = self.font()
-        font.setPixelSize(look().small_px)
+        font = resize_font(self.font(), look().small_px)
         painter.setFont(font)
         metrics = painter.fontMetrics()
         lines, line_height, chip = (len(WarpState) + 1) // 2, look().px(17), look().px(10)

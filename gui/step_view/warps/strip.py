@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.timing.timeline import WarpState
 from gui.painting.colors import mix_colors
+from gui.painting.painters import create_smooth_painter
 from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
 from gui.qt.events import is_event_type
@@ -65,8 +66,7 @@ class IssueStrip(QWidget):
         if self.rows is None:
             return
         theme = look().theme
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = create_smooth_painter(self)
         box = QRectF(self._left, 2, self.width() - 2 * self._left, self.height() - 4)
         painter.fillRect(box, QColor(theme.raised))
         first, last = (min(max(each, 0), self.rows.end) for each in self._visible)

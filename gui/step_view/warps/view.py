@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QComboBox, QSizePolicy, QStackedWidget, QWidget
 from gpu.messages.modeled_time import name_with_article
 from gpu.messages.timelines import LaunchSummary, RunTimelines
 from gpu.timing.timeline import LaunchTimelines, WarpState
-from gui.painting.theme import look
+from gui.painting.theme import look, resize_font
 from gui.qt.timers import create_single_shot_timer
 from gui.step_view.time.player import Player
 from gui.step_view.time.transport import Transport
@@ -204,8 +204,7 @@ class WarpsView(QWidget):
         size = self.figure_size
         painter.fillRect(QRectF(0, 0, size.width(), size.height()), QColor(theme.surface))
         painter.setPen(QColor(theme.text))
-        font = self.font()
-        font.setPixelSize(look().small_px)
+        font = resize_font(self.font(), look().small_px)
         painter.setFont(font)
         box = QRectF(look().px(8), 0, size.width() - look().px(16), top)
         wrapped = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu.simulator import ir
 from gpu.simulator.ir.walking import walk
-from gpu.simulator.types import BOOL, Pointer, Scalar
+from gpu.simulator.types import Pointer, is_integer
 
 _CHANGES = (ir.Assign, ir.Update)
 _MAXIMUM_SIZE = 60
@@ -55,9 +55,9 @@ def find_constant(expression: ir.Expression, values: Mapping[int, ir.Expression]
             return int(number)
         case ir.Local(_, slot, _) if slot in values:
             return find_constant(values[slot], values)
-        case ir.Cast(target, operand) if _is_integer(target) and _is_integer(operand.type):
+        case ir.Cast(target, operand) if is_integer(target) and is_integer(operand.type):
             return find_constant(operand, values)
-        case ir.Binary(type, "*" | "/" as op, left, right) if _is_integer(type):
+        case ir.Binary(type, "*" | "/" as op, left, right) if is_integer(type):
             first, second = find_constant(left, values), find_constant(right, values)
             if first is None or second is None or first < 0 or second <= 0:
                 return None
@@ -153,12 +153,12 @@ class RematerializableVariables:
                 if slot in self._varying:
                     return self.find_expression(slot) is not None or slot in self._computed & steady
                 is_constant = slot not in self._assignments.changed_slots or slot in steady
-                return is_constant and (isinstance(type, Pointer) or _is_integer(type))
+                return is_constant and (isinstance(type, Pointer) or is_integer(type))
             case ir.Unary(type, "-" | "~", operand):
-                return _is_integer(type) and self.is_rematerializable(operand, steady)
-            case ir.Binary(type, op, left, right) if _is_integer(type) and op in _CHEAP:
+                return is_integer(type) and self.is_rematerializable(operand, steady)
+            case ir.Binary(type, op, left, right) if is_integer(type) and op in _CHEAP:
                 return self.is_rematerializable(left, steady) and self.is_rematerializable(right, steady)
-            case ir.Binary(type, "/" | "%", left, right) if _is_integer(type):
+            case ir.Binary(type, "/" | "%", left, right) if is_integer(type):
                 divisor = find_constant(right, self._assignments.lasting_slots) or 0
                 return (
                     divisor > 0
@@ -167,7 +167,7 @@ class RematerializableVariables:
                     and self.is_rematerializable(right, steady)
                 )
             case ir.Cast(target, operand):
-                return _is_integer(target) and _is_integer(operand.type) and self.is_rematerializable(operand, steady)
+                return is_integer(target) and is_integer(operand.type) and self.is_rematerializable(operand, steady)
             case ir.Offset(_, pointer, index):
                 return self.is_rematerializable(pointer, steady) and self.is_rematerializable(index, steady)
             case ir.Member(_, pointer, _):
@@ -190,7 +190,3 @@ def _find_loop_counters(nodes: list[Any], change_counts: Mapping[int, int]) -> d
                     if isinstance(node, ir.Declare):
                         counters[node.slot] = counters.get(node.slot, frozenset()) | {slot}
     return counters
-
-
-def _is_integer(type: Any) -> bool:
-    return isinstance(type, Scalar) and not type.is_float and type != BOOL

@@ -14,7 +14,7 @@ from gpu.simulator.compiled.analysis.plan import PlannedFrame
 from gpu.simulator.compiled.analysis.rematerialization import find_constant
 from gpu.simulator.compiled.llvm.assembly import value_type
 from gpu.simulator.compiled.thread.context import ThreadContext
-from gpu.simulator.types import BOOL, Scalar
+from gpu.simulator.types import Scalar, is_integer
 
 Slope = tuple[int, int, int]
 """The increase of a value from one thread to the next along x, y and z."""
@@ -106,14 +106,14 @@ class CornerTests:
             case ir.Local(type, slot, _):
                 if (computed := self._thread.memory.computed_expression(frame, slot)) is not None:
                     return self._find_slope(frame, computed)
-                return _CONSTANT if _is_integer(type) and not self._thread.memory.is_varying(frame, slot) else None
-            case ir.Cast(Scalar() as target, operand) if _is_integer(target) and _is_integer(operand.type):
+                return _CONSTANT if is_integer(type) and not self._thread.memory.is_varying(frame, slot) else None
+            case ir.Cast(Scalar() as target, operand) if is_integer(target) and is_integer(operand.type):
                 inner = self._find_slope(frame, operand)
                 keeps = target.size == operand.type.size or self._intervals.find_interval(frame, operand) is not None
                 return inner if keeps or inner == _CONSTANT else None
             case ir.Unary(_, "-", operand):
                 return _scale(self._find_slope(frame, operand), -1)
-            case ir.Binary(type, op, left, right) if _is_integer(type) and op in _AFFINE:
+            case ir.Binary(type, op, left, right) if is_integer(type) and op in _AFFINE:
                 return self._combine_slopes(
                     op, left, right, self._find_slope(frame, left), self._find_slope(frame, right)
                 )
@@ -140,7 +140,3 @@ class CornerTests:
 
 def _scale(slope: Slope | None, factor: int) -> Slope | None:
     return None if slope is None else (slope[0] * factor, slope[1] * factor, slope[2] * factor)
-
-
-def _is_integer(type: object) -> bool:
-    return isinstance(type, Scalar) and not type.is_float and type != BOOL

@@ -20,7 +20,7 @@ from gpu.simulator.compiled.llvm import arithmetic
 from gpu.simulator.compiled.llvm.assembly import value_type
 from gpu.simulator.compiled.thread.context import ThreadContext
 from gpu.simulator.ir.walking import walk
-from gpu.simulator.types import BOOL, INT64, Scalar
+from gpu.simulator.types import BOOL, INT64, Scalar, is_integer
 
 MIN_STRIP_LENGTH = 4
 _LENGTHS = (32, 8, MIN_STRIP_LENGTH)
@@ -222,7 +222,7 @@ class BitStrips:
     def _find_progression(self, frame: PlannedFrame, expression: ir.Expression) -> tuple[str, int] | None:
         """Return the value of a strip's first thread, and its increase from thread to thread."""
         version = self._version
-        if version is None or not self._thread.block.is_in_strip or not _is_integer(expression.type):
+        if version is None or not self._thread.block.is_in_strip or not is_integer(expression.type):
             return None
         expanded = self._expand_bounded(self._scope(frame), expression)
         course = self._compute_progression(expanded, version.threads, version.masks) if expanded is not None else None
@@ -266,7 +266,7 @@ class BitStrips:
         return expanded if expanded is not None and sum(1 for _ in walk(expanded)) <= _MAXIMUM_NODES else None
 
     def _expand(self, scope: _Scope, expression: ir.Expression, depth: int) -> ir.Expression | None:
-        if depth > _MAXIMUM_NODES or not (_is_integer(expression.type) or expression.type == BOOL):
+        if depth > _MAXIMUM_NODES or not (is_integer(expression.type) or expression.type == BOOL):
             return None
         match expression:
             case ir.Const() | ir.Special():
@@ -324,12 +324,12 @@ class BitStrips:
                 return StripProgression(1)
             case ir.Special(_, name, _):
                 return StripProgression(0, name == "blockDim" and self._thread.block.shape[expression.axis] & low == 0)
-            case ir.Cast(Scalar() as target, operand) if _is_integer(target) and _is_integer(operand.type):
+            case ir.Cast(Scalar() as target, operand) if is_integer(target) and is_integer(operand.type):
                 return self._compute_progression(operand, threads, masks)  # types have more bits than a strip's length
             case ir.Unary(_, "~", operand):
                 inner = self._compute_progression(operand, threads, masks)
                 return None if inner is None else replace(inner, slope=-inner.slope, is_aligned=False)
-            case ir.Binary(type, op, left, right) if _is_integer(type):
+            case ir.Binary(type, op, left, right) if is_integer(type):
                 first, second = (
                     self._compute_progression(left, threads, masks),
                     self._compute_progression(right, threads, masks),
@@ -403,7 +403,3 @@ def _is_inverted(mask: ir.Expression) -> bool:
     while isinstance(mask, ir.Cast):
         mask = mask.operand
     return isinstance(mask, ir.Unary) and mask.op in "~-"
-
-
-def _is_integer(type: object) -> bool:
-    return isinstance(type, Scalar) and not type.is_float and type != BOOL

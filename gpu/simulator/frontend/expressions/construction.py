@@ -32,8 +32,8 @@ from gpu.simulator.frontend.lowering.classes import (
 )
 from gpu.simulator.frontend.lowering.conversions import build_constant, build_zero
 from gpu.simulator.frontend.lowering.interface import Lowering
-from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, find_members, is_instantiated
-from gpu.simulator.types import VOID, ArrayOf, BitField, Pointer, Struct, Type
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, find_members, is_instantiated
+from gpu.simulator.types import VOID, ArrayOf, BitField, Pointer, Struct, Type, decay
 
 _CONSTRUCTOR_PARTS = (CursorKind.PARM_DECL, CursorKind.MEMBER_REF, CursorKind.COMPOUND_STMT)
 

@@ -39,8 +39,8 @@ from gpu.simulator.frontend.lowering.conversions import (
 )
 from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.scope import Scope
-from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, value_type
-from gpu.simulator.types import BOOL, Pointer, Scalar, Struct, Type, Void
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, value_type
+from gpu.simulator.types import BOOL, Pointer, Scalar, Struct, Type, Void, decay
 
 _LITERALS = (
     CursorKind.INTEGER_LITERAL,

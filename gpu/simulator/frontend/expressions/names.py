@@ -19,7 +19,7 @@ from gpu.simulator.frontend.lowering.conversions import (
 )
 from gpu.simulator.frontend.lowering.interface import Lowering
 from gpu.simulator.frontend.lowering.scope import Scope, resolve_reference
-from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay
+from gpu.simulator.frontend.lowering.types import build_unsupported_error
 from gpu.simulator.types import (
     FUNCTION_POINTER,
     INT32,
@@ -29,6 +29,7 @@ from gpu.simulator.types import (
     Scalar,
     Struct,
     Type,
+    decay,
     has_union,
     leaves,
 )

@@ -27,9 +27,9 @@ from gpu.simulator.frontend.lowering.conversions import (
     scale_to_elements,
 )
 from gpu.simulator.frontend.lowering.interface import Lowering
-from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay, is_function_type, value_type
+from gpu.simulator.frontend.lowering.types import build_unsupported_error, is_function_type, value_type
 from gpu.simulator.ir.contraction import contract_operands, contract_product
-from gpu.simulator.types import BOOL, INT64, VOID, BitField, Pointer, Scalar, Type
+from gpu.simulator.types import BOOL, INT64, VOID, BitField, Pointer, Scalar, Type, decay
 
 _POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 

@@ -9,8 +9,8 @@ import numpy as np
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang.parsing import Cursor, get_reported_position
 from gpu.simulator.frontend.lowering.constant_folding import fold_constants
-from gpu.simulator.frontend.lowering.types import build_unsupported_error, decay
-from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
+from gpu.simulator.frontend.lowering.types import build_unsupported_error
+from gpu.simulator.types import BOOL, INT32, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, decay, leaves
 
 
 def build_constant(type: Type, number: int | float) -> ir.Const:

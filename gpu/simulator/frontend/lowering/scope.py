@@ -9,8 +9,8 @@ from gpu.base.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang.parsing import Cursor, CursorKind, has_attribute
 from gpu.simulator.frontend.lowering.addresses import find_addressed_variables
-from gpu.simulator.frontend.lowering.types import TypeLowering, decay
-from gpu.simulator.types import ArrayOf, Field, Pointer, Struct, Type
+from gpu.simulator.frontend.lowering.types import TypeLowering
+from gpu.simulator.types import ArrayOf, Field, Pointer, Struct, Type, decay
 
 
 class TranslationUnit(Protocol):

@@ -17,6 +17,7 @@ from gpu.simulator.types import (
     Scalar,
     Struct,
     Type,
+    decay,
     leaves,
 )
 
@@ -61,11 +62,6 @@ def find_members(declaration: Cursor) -> tuple[Cursor, ...]:
     """Return the members of a class; for an instantiation, those of its template."""
     template = declaration.template if is_instantiated(declaration) else None
     return (template or declaration.definition or declaration).children
-
-
-def decay(type: Type) -> Type:
-    """Return an array's innermost element type, over all dimensions; other types are returned unchanged."""
-    return type.innermost if isinstance(type, ArrayOf) else type
 
 
 def value_type(type: Type) -> Type:
