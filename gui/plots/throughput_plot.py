@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import Qt
@@ -74,9 +76,7 @@ class ThroughputPlot(Plot):
         """Show values by variant number and size."""
         self._unit = unit
         self._update_labels()
-        for number in list(self._curves):
-            if number not in points:
-                self.plot.removeItem(self._curves.pop(number))
+        self._remove_others(self._curves, points)
         self.points = points
         for number in points:
             self._draw_curve(number)
@@ -84,13 +84,16 @@ class ThroughputPlot(Plot):
 
     def show_modeled(self, modeled: dict[int, dict[int, float]]) -> None:
         """Show modeled values as dotted curves, in the unit of the measured ones."""
-        for number in list(self._modeled_curves):
-            if number not in modeled:
-                self.plot.removeItem(self._modeled_curves.pop(number))
+        self._remove_others(self._modeled_curves, modeled)
         self.modeled = modeled
         for number in modeled:
             self._draw_modeled(number)
         self._fit_values()
+
+    def _remove_others(self, curves: dict[int, pg.PlotDataItem], shown: Collection[int]) -> None:
+        """Remove the curves of variants that are not among the shown ones."""
+        for number in curves.keys() - shown:
+            self.plot.removeItem(curves.pop(number))
 
     def set_logarithmic(self, logarithmic: bool) -> None:
         """Set a logarithmic or linear scale for the values."""

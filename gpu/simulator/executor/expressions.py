@@ -369,7 +369,7 @@ class ExpressionCompiler(Visitor):
 
                 def run(frame: CallFrame, mask: LaneMask) -> Any:
                     address, at = pointer(frame, mask), index(frame, mask)
-                    point.let_others_run(frame.batch, address, at, mask)
+                    point.yield_before_access(frame.batch, address, at, mask)
                     return read(address, frame.batch, at, dtype, mask, site)
 
                 return run
@@ -411,7 +411,7 @@ class ExpressionCompiler(Visitor):
                     frame.batch.scheduler.yield_before_write()
                 address, at = pointer(frame, mask), index(frame, mask)
                 if point is not None:
-                    point.let_others_run(frame.batch, address, at, mask)
+                    point.yield_before_access(frame.batch, address, at, mask)
                 write(address, frame.batch, at, dtype, new, mask, site)
                 if site.sum and frame.batch.observer is not None:
                     address = address if at is None else address.offset_by(at, dtype.itemsize)
@@ -530,7 +530,7 @@ class ExpressionCompiler(Visitor):
             address, at = pointer(frame, mask), index(frame, mask)
             operation = AtomicOperation(op, [evaluate(frame, mask) for evaluate in evaluators], used)
             compared = operation.operands[0] if op == "cas" else None
-            point.let_others_run(frame.batch, address, at, mask, compared)
+            point.yield_before_access(frame.batch, address, at, mask, compared)
             return atomic(address, frame.batch, at, dtype, operation, mask, site)
 
         return run

@@ -33,10 +33,10 @@ class SwitchPoint(NamedTuple):
     writes: bool
     is_tested: bool
 
-    def let_others_run(
+    def yield_before_access(
         self, batch: RunningBatch, address: PointerValue, index: Any, mask: LaneMask, compared: Any = None
     ) -> None:
-        """Let other parts run before the access, in schedules that stop a part there.
+        """Switch to other parts before the access, in schedules that stop a part there.
 
         Parameters
         ----------

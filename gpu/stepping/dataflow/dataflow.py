@@ -7,6 +7,7 @@ produces a row only if it moves a value to another column.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,6 +24,10 @@ _SELECTIONS = frozenset(("?:", "min", "max", "fmin", "fmax", "fminf", "fmaxf"))
 """Operators with a result that is one of their operands."""
 
 
+Location = tuple[int, int]
+"""A row, and a cell in it."""
+
+
 class CellTerm(NamedTuple):
     """The computation of a value: an operator and its operands, or "" for a value from elsewhere.
 
@@ -33,7 +38,7 @@ class CellTerm(NamedTuple):
     operator: str
     value: np.generic
     operands: tuple[CellTerm, ...]
-    location: tuple[int, int] | None
+    location: Location | None
 
 
 class Dataflow:
@@ -71,18 +76,11 @@ class Dataflow:
 
     # Sources of values.
 
-    def find_ancestors(self, row: int, cell: int) -> set[tuple[int, int]]:
+    def find_ancestors(self, row: int, cell: int) -> set[Location]:
         """Return all rows and cells that a cell's value depends on, including itself."""
-        ancestors: set[tuple[int, int]] = set()
-        pending = [(row, cell)]
-        while pending:
-            location = pending.pop()
-            if location not in ancestors:
-                ancestors.add(location)
-                pending += self.find_sources(*location)
-        return ancestors
+        return _collect_reachable((row, cell), self.find_sources)
 
-    def find_sources(self, row: int, cell: int) -> list[tuple[int, int]]:
+    def find_sources(self, row: int, cell: int) -> list[Location]:
         """Return the sources of a cell's value; for an unchanged cell, its previous location."""
         row_data = self.rows[row]
         if row_data.computed[cell]:
@@ -97,22 +95,15 @@ class Dataflow:
         )
         return [location] if location is not None and location[0] < row else []
 
-    def find_descendants(self, row: int, cell: int) -> set[tuple[int, int]]:
+    def find_descendants(self, row: int, cell: int) -> set[Location]:
         """Return all rows and cells that depend on a cell's value, including itself.
 
         An operation that selects one of its operands, such as `min`, passes on a value only to a cell that has it: a
         key of a sort leads to its place in the result, not to each key that it was compared with.
         """
-        descendants: set[tuple[int, int]] = set()
-        pending = [(row, cell)]
-        while pending:
-            location = pending.pop()
-            if location not in descendants:
-                descendants.add(location)
-                pending += self._find_consumers(*location)
-        return descendants
+        return _collect_reachable((row, cell), self._find_consumers)
 
-    def _find_consumers(self, row: int, cell: int) -> list[tuple[int, int]]:
+    def _find_consumers(self, row: int, cell: int) -> list[Location]:
         """Return the cells that were computed from a cell's value, and the next location of an unchanged cell."""
         starts, consumers = self._consumers
         number = int(self._first_cells[row]) + cell
@@ -169,7 +160,7 @@ class Dataflow:
             locations[unchanged[matches], 1] = np.searchsorted(self.rows[at].cells, cells[matches])
         return locations
 
-    def _find_last_location(self, node: int, row: int, storage: int, cell: int) -> tuple[int, int] | None:
+    def _find_last_location(self, node: int, row: int, storage: int, cell: int) -> Location | None:
         """Return the last row before a given one that contains a node, and the cell in that row."""
         rows, cells = self._rows.value_locator.find(*(np.array([each]) for each in (node, row, storage, cell)))
         if rows[0] < 0:
@@ -214,7 +205,7 @@ class Dataflow:
 
     # Cells by name.
 
-    def cell_at(self, moment: int, name: str, element: int, *, block: int = 0) -> tuple[int, int] | None:
+    def cell_at(self, moment: int, name: str, element: int, *, block: int = 0) -> Location | None:
         """Return the row and cell that show an array's element at a moment.
 
         Parameters
@@ -242,3 +233,15 @@ class Dataflow:
             if at < row.cells.size and row.cells[at] == cell and row.moment[at] < moment:
                 return number, at
         return None
+
+
+def _collect_reachable(start: Location, find_next: Callable[[int, int], list[Location]]) -> set[Location]:
+    """Return all rows and cells to which a function leads from a start, including the start."""
+    reached: set[Location] = set()
+    pending = [start]
+    while pending:
+        location = pending.pop()
+        if location not in reached:
+            reached.add(location)
+            pending += find_next(*location)
+    return reached

@@ -95,7 +95,7 @@ def _lower_guarded(asm: AssemblyStatement, instruction: parsing.Instruction) -> 
     condition = asm.value(instruction.guard, BOOL)
     if instruction.is_negated:
         condition = ir.Unary(BOOL, "!", condition)
-    with asm.guarded_by(condition):
+    with asm.guard(condition):
         _lower_instruction(asm, instruction)
 
 

@@ -145,7 +145,7 @@ def _read_sums(asm: AssemblyStatement, registers: list[str], accumulates: ir.Exp
     """Read the accumulators if the product is added to them; otherwise they may be uninitialized."""
     read = [register for register in registers if register in asm.accumulators]
     if read:
-        with asm.guarded_by(accumulates):
+        with asm.guard(accumulates):
             for register in read:
                 local = asm.registers[register]
                 assert isinstance(local, ir.Local)

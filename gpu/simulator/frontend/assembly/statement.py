@@ -45,7 +45,7 @@ class AssemblyStatement:
         self.position = get_reported_position(self.cursor)
 
     @contextmanager
-    def guarded_by(self, condition: ir.Expression) -> Iterator[None]:
+    def guard(self, condition: ir.Expression) -> Iterator[None]:
         """Execute the statements that are added inside only in lanes in which a condition holds."""
         enclosing, self.statements = self.statements, []
         yield
