@@ -218,7 +218,6 @@ class SimulatedKernel:
         on_progress : callable
             Called with the finished fraction of the grid.
         observers : sequence of Observer
-            The observers to notify.
         trial_observer : Observer or None
             Observes the trials before the launch, if the kernel needs any (`launches.trials`); they run no child
             launches, which have trials of their own.
@@ -233,14 +232,14 @@ class SimulatedKernel:
             The launch exceeds the limits of a GPU, or the kernel has an error; with its line, thread and block.
         """
         shared_bytes, blocks = options.get("shared_bytes", 0), options.get("blocks")
-        has_trials = options.get("schedule", ROUND_ROBIN) == ROUND_ROBIN and blocks is None
+        if options.get("schedule", ROUND_ROBIN) != ROUND_ROBIN or blocks is not None:
+            trial_observer = None
         self.check_launch(grid, block, shared_bytes)
         launch = GridLaunch(self._code, grid, block, bind_arguments(self.function, arguments), shared_bytes)
-        tree = self._create_tree(observers, options, trial_observer if has_trials else None)
+        tree = self._create_tree(observers, options, trial_observer)
         try:
             with np.errstate(all="ignore"):
-                if trial_observer is not None and has_trials:
-                    self._run_trials(launch, trial_observer)
+                self._run_trials(launch, trial_observer)
                 self._run(launch, tree, on_progress, blocks)
             if tree.first_fault is not None:
                 raise tree.first_fault
@@ -295,14 +294,14 @@ class SimulatedKernel:
             raise child.build_error(error.message) from None
         code = kernel._code  # noqa: SLF001
         launch = GridLaunch(code, child.grid, child.block, child.arguments, child.shared_bytes, depth)
-        if trial_observer is not None:
-            kernel._run_trials(launch, trial_observer)  # noqa: SLF001
+        kernel._run_trials(launch, trial_observer)  # noqa: SLF001
         if tree.observer is not None:
             tree.observer.child_begins(child)
         kernel._run(launch, tree)  # noqa: SLF001
 
-    def _run_trials(self, launch: GridLaunch, observer: Observer) -> None:
-        LaunchTrials(launch, observer, self._trial_plan).run()
+    def _run_trials(self, launch: GridLaunch, observer: Observer | None) -> None:
+        if observer is not None:
+            LaunchTrials(launch, observer, self._trial_plan).run()
 
     def _run(
         self,
