@@ -238,8 +238,7 @@ static inline cudaError_t cudaGraphAddNode(LOCKSTEP_NODE, cudaGraphNodeParams *h
             if ((unsigned)condition.type > cudaGraphCondTypeSwitch || condition.size - 1 >= most[condition.type])
                 return ::lockstep_host::ask("invalid_value");
             condition.phGraph_out = new cudaGraph_t[condition.size]; // the program's until its end
-            return ::lockstep_host::ask("graph_add_condition", node, graph, before, count, condition.handle,
-                                        condition.type, condition.size, condition.phGraph_out);
+            return ::lockstep_host::ask("graph_add_condition", node, graph, before, count, &condition);
         }
         default:
             return ::lockstep_host::ask("invalid_value");

@@ -52,6 +52,17 @@ _WHILE, _SWITCH = 1, 2
 """Kinds of conditional nodes: cudaGraphConditionalNodeType."""
 
 
+class _ConditionalNodeParams(ctypes.Structure):
+    """CUDA's structure: the condition, its kind, and the number of the node's graphs, whose handles are written."""
+
+    _fields_ = (
+        ("handle", ctypes.c_ulonglong),
+        ("type", ctypes.c_int),
+        ("size", ctypes.c_uint),
+        ("graphs", ctypes.c_void_p),
+    )
+
+
 @dataclass
 class GraphNode:
     """A node with its operation, its predecessors and the name of its routine.
@@ -427,34 +438,27 @@ class ProgramGraphs:
         if is_default:
             self._defaults.setdefault(graph, []).append(partial(setattr, condition, "value", value))
 
-    def do_graph_add_condition(
-        self, target: int, graph: int, before: int, count: int, handle: int, kind: int, size: int, bodies: int
-    ) -> None:
+    def do_graph_add_condition(self, target: int, graph: int, before: int, count: int, parameters: int) -> None:
         """Add a conditional node, and create its graphs, which are empty.
 
         Parameters
         ----------
         target, graph, before, count : int
             As of `do_graph_add`.
-        handle : int
-            The condition.
-        kind : int
-            Its `cudaGraphConditionalNodeType`.
-        size : int
-            The number of the node's graphs.
-        bodies : int
-            The address at which their handles are written.
+        parameters : int
+            The address of its `cudaConditionalNodeParams`.
 
         Raises
         ------
         RefusedRoutineError
             The graph or the condition does not exist, or the graph does not contain a predecessor.
         """
-        condition = _lookup(self._conditions, handle)
+        conditional = _ConditionalNodeParams.from_address(parameters)
+        condition, kind, size = _lookup(self._conditions, conditional.handle), conditional.type, conditional.size
         self.do_graph_add(target, graph, before, count, ctypes.cast(_NOTHING, ctypes.c_void_p).value or 0)
         node = self._graphs[graph][access_host(ctypes.c_longlong, target).value]
         handles: list[Any] = [self._add_graph({}) for _ in range(size)]
-        (ctypes.c_longlong * size).from_address(bodies)[:] = handles
+        (ctypes.c_longlong * size).from_address(conditional.graphs)[:] = handles
         node.operation, node.routine = lambda: _select_body(kind, condition.value, size), "condition"
         node.bodies, node.repeats = tuple(self._graphs[each] for each in handles), kind == _WHILE
 
