@@ -149,7 +149,7 @@ class CheckingEngine(SimulatorEngine):
         checkers = self._create_checkers(unwritten)
         coverage = _Coverage(self.reached)
         trial = RaceChecker(orders_volatile=self._orders_volatile) if self._checks else None
-        is_descending = self.is_descending and kernel.has_separate_blocks
+        is_descending = self.is_descending and kernel.traits.has_separate_blocks
         parts: Sequence[range | None] = list_descending_blocks(grid) if is_descending else (None,)
         try:
             for blocks in parts:

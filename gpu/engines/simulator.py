@@ -216,7 +216,7 @@ class SimulatorEngine(EngineSettings):
             with self._time_phase("kernel"):
                 kernel.compiled.launch(grid, block, values, shared_bytes=shared_bytes, on_progress=self.on_progress)
             return
-        self.decides_writes |= kernel.lockstep.decides_writes
+        self.decides_writes |= kernel.lockstep.traits.decides_writes
         with self._time_phase("kernel"):
             kernel.lockstep.launch(
                 grid,

@@ -151,7 +151,7 @@ class TracingEngine(SimulatorEngine):
             The launch is invalid, or it fails; the recording contains the events up to the failure.
         """
         assert isinstance(kernel, TracedKernel)
-        if self._is_descending and blocks is None and kernel.simulated_kernel.has_separate_blocks:
+        if self._is_descending and blocks is None and kernel.simulated_kernel.traits.has_separate_blocks:
             for block_number in list_descending_blocks(grid):
                 self.launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes, blocks=block_number)
             return
@@ -223,7 +223,7 @@ class TracingEngine(SimulatorEngine):
         """Return the shape of each array of a trace, from the host program or the kernel's declaration."""
         global_shapes = dict(kernel.constants)
         global_shapes.update((name, buffer.shape) for name, buffer in buffers.items())
-        shared = kernel.simulated_kernel.shared_shapes
+        shared = kernel.simulated_kernel.traits.shared_shapes
         shapes: list[Shape] = []
         for array in trace.arrays:
             shape = (shared if array.space == "shared" else global_shapes).get(array.name)

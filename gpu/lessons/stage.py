@@ -274,7 +274,7 @@ class Stage:
     def count_shared_bytes(self, module: SimulatedModule, names: Mapping[str, Any]) -> int:
         """Return the shared memory of a block in bytes, static and dynamic: the most of all launches."""
         return max(
-            module.kernel(launch.kernel).static_shared_bytes + evaluate_integer(launch.shared, names)
+            module.kernel(launch.kernel).traits.static_shared_bytes + evaluate_integer(launch.shared, names)
             for launch in self.launches
         )
 

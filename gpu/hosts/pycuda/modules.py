@@ -44,7 +44,7 @@ class ModuleFunction:
         names = NAMES["function_attribute"]
         values = {
             names.MAX_THREADS_PER_BLOCK: LIMITS.threads,
-            names.SHARED_SIZE_BYTES: self._kernel.static_shared_bytes,
+            names.SHARED_SIZE_BYTES: self._kernel.traits.static_shared_bytes,
             names.CONST_SIZE_BYTES: self._module.module.constant_bytes,
             names.PTX_VERSION: 90,
             names.BINARY_VERSION: 90,

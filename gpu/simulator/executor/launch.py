@@ -31,6 +31,7 @@ from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.observer import Observer, Observers
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.state.running_batch import RunningBatch
+from gpu.simulator.ir.kernel_traits import KernelTraits
 from gpu.simulator.limits import LIMITS, RESIDENCY, RESIDENCY_ADVICE
 from gpu.simulator.types import Type
 
@@ -108,24 +109,9 @@ class SimulatedKernel:
         return tuple(self.function.parameters)
 
     @property
-    def shared_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each `__shared__` array of known size, by name."""
-        return self._code.traits.shared_shapes
-
-    @property
-    def static_shared_bytes(self) -> int:
-        """The size of all `__shared__` arrays of known size."""
-        return self._code.traits.static_shared_bytes
-
-    @property
-    def decides_writes(self) -> bool:
-        """Whether the kernel tests values of strong reads and writes by strong accesses, as lock-free code does."""
-        return self._code.traits.decides_writes
-
-    @property
-    def has_separate_blocks(self) -> bool:
-        """Whether a launch may run its blocks one after the other: it has no grid barriers and no clusters."""
-        return not self._code.traits.syncs_grid and not self._code.traits.has_clusters
+    def traits(self) -> KernelTraits:
+        """What the kernel's code shows about its shared memory, and how its threads synchronize."""
+        return self._code.traits
 
     def with_compiler(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, compiled by another compiler."""
@@ -139,11 +125,11 @@ class SimulatedKernel:
     @property
     def dynamic_shared_limit(self) -> int:
         """The most dynamic shared memory of a block, in bytes."""
-        return self._shared_limit.bytes - self.static_shared_bytes
+        return self._shared_limit.bytes - self.traits.static_shared_bytes
 
     def set_dynamic_shared_limit(self, size: int) -> bool:
         """Allow at least `size` bytes of dynamic shared memory per block; return whether a block can have that much."""
-        total = self.static_shared_bytes + size
+        total = self.traits.static_shared_bytes + size
         is_possible = size >= 0 and total <= LIMITS.optin_shared_bytes
         if is_possible:
             self._shared_limit.bytes = max(total, LIMITS.shared_bytes)
@@ -179,8 +165,8 @@ class SimulatedKernel:
         cluster = self.function.cluster
         if cluster is not None and (obstacle := LIMITS.find_cluster_violation(grid, cluster)):
             raise LaunchError(f"{self.name}: {obstacle}")
-        static = self.static_shared_bytes
-        syncs_grid = self._code.traits.syncs_grid
+        static = self.traits.static_shared_bytes
+        syncs_grid = self.traits.syncs_grid
         if syncs_grid and (excess := RESIDENCY.describe_excess(grid, block, static + shared_bytes)):
             raise LaunchError(
                 f"{self.name}: a barrier of the grid needs all blocks at once, but {excess}.",
@@ -311,7 +297,7 @@ class SimulatedKernel:
         blocks: range | None = None,
     ) -> None:
         """Run a grid, or some blocks of it, and its child launches."""
-        depth, observer, syncs_grid = launch.depth, tree.observer, self._code.traits.syncs_grid
+        depth, observer, syncs_grid = launch.depth, tree.observer, self.traits.syncs_grid
         children: list[ChildLaunch] = []
         if observer is not None:
             observer.launch_begins(self.name, launch.grid, launch.block)
@@ -343,7 +329,7 @@ class SimulatedKernel:
         LaunchError
             A grid with barriers has too many lanes for the order.
         """
-        traits = self._code.traits
+        traits = self.traits
         grid_lanes = launch.blocks * launch.lanes_per_block if traits.syncs_grid else 0
         if traits.has_phases and order.chooser is None and grid_lanes <= get_resident_lanes(WARP):
             # Warps that wait at an mbarrier need the other warps of the block to continue. A larger grid runs in
@@ -356,9 +342,9 @@ class SimulatedKernel:
     def _split(self, launch: GridLaunch, order: ExecutionOrder, blocks: range) -> Iterator[tuple[int, int]]:
         """Yield the first block of each batch, and the number of its blocks."""
         lanes = self._block_runner.choose_batch_lanes(order)
-        if not self._code.traits.has_clusters:
+        if not self.traits.has_clusters:
             return split_grid(launch.grid, launch.block, lanes, blocks)
-        return split_clusters(launch.grid, self._code.traits.cluster, launch.block, lanes, blocks)
+        return split_clusters(launch.grid, self.traits.cluster, launch.block, lanes, blocks)
 
 
 def _print_batch(batch: RunningBatch, on_print: Callable[[str, str], None] | None) -> None:

@@ -38,6 +38,11 @@ class KernelTraits:
         """Whether clusters have several blocks."""
         return prod(self.cluster) > 1
 
+    @property
+    def has_separate_blocks(self) -> bool:
+        """Whether a launch may run its blocks one after the other: there are no grid barriers and no clusters."""
+        return not self.syncs_grid and not self.has_clusters
+
     @cached_property
     def shared_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each `__shared__` array of known size, by name."""

@@ -49,7 +49,7 @@ class KernelFunction:
         """The attributes by CuPy's names; those that need a GPU's compiler, such as registers, are 0."""
         return {
             "max_threads_per_block": LIMITS.threads,
-            "shared_size_bytes": self.kernel.static_shared_bytes,
+            "shared_size_bytes": self.kernel.traits.static_shared_bytes,
             "const_size_bytes": self._module.module.constant_bytes,
             "local_size_bytes": 0,
             "num_regs": 0,
@@ -69,7 +69,7 @@ class KernelFunction:
             If the device does not have that much.
         """
         if not self.kernel.set_dynamic_shared_limit(int(size)):
-            most = LIMITS.optin_shared_bytes - self.kernel.static_shared_bytes
+            most = LIMITS.optin_shared_bytes - self.kernel.traits.static_shared_bytes
             raise build_driver_error(INVALID_VALUE, f"a block has at most {most:,} bytes of dynamic shared memory")
         self.dynamic_limit = int(size)
 

@@ -123,7 +123,7 @@ class ProgramKernels:
         """
         loaded, _, kernel = self._load_kernel(unit, line, parameters, pretty)
         values = (
-            kernel.static_shared_bytes,
+            kernel.traits.static_shared_bytes,
             loaded.module.constant_bytes,
             LIMITS.threads,
             kernel.dynamic_shared_limit,
@@ -212,7 +212,7 @@ class ProgramKernels:
 
 def _count_resident_blocks(kernel: SimulatedKernel, block: int, shared_bytes: int) -> int:
     """Return the number of blocks that a multiprocessor runs at once; 0 if a block is too large, as on a GPU."""
-    used = kernel.static_shared_bytes + shared_bytes + VALUE_BY_NUMBER[111]
+    used = kernel.traits.static_shared_bytes + shared_bytes + VALUE_BY_NUMBER[111]
     by_threads = VALUE_BY_NUMBER[39] // (-(-block // 32) * 32) if block <= VALUE_BY_NUMBER[1] else 0
     return min(by_threads, VALUE_BY_NUMBER[81] // used, VALUE_BY_NUMBER[106])
 

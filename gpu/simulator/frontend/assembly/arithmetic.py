@@ -128,4 +128,3 @@ LOWERINGS: Lowerings = {
     "subc": _lower_addc,
     "sub": _lower_add,
 }
-"""The functions that lower instructions, by operation."""

@@ -134,4 +134,3 @@ LOWERINGS: Lowerings = {
     "cp": _lower_cp,
     "mbarrier": _lower_mbarrier,
 }
-"""The functions that lower instructions, by operation."""

@@ -128,4 +128,3 @@ LOWERINGS: Lowerings = {
     "mapa": _lower_mapa,
     "ldu": _lower_ld,
 }
-"""The functions that lower instructions, by operation."""

@@ -250,4 +250,3 @@ LOWERINGS: Lowerings = {
     "ldmatrix": _lower_ldmatrix,
     "stmatrix": _lower_stmatrix,
 }
-"""The functions that lower instructions, by operation."""

@@ -162,4 +162,3 @@ LOWERINGS: Lowerings = {
     "fence": _lower_fence,
     "trap": _lower_trap,
 }
-"""The functions that lower instructions, by operation."""

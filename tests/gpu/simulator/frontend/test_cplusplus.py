@@ -454,7 +454,7 @@ def test_functions_share_a_shared_variable_that_is_declared_outside_of_them(engi
     kernel = module.kernel("k") if engine == "lockstep" else module.compiled_kernel("k")
     kernel.launch((1, 1, 1), (40, 1, 1), [values.view(np.uint8), out.view(np.uint8)])
     np.testing.assert_array_equal(out, values.sum() + values[::-1])
-    assert module.kernel("k").static_shared_bytes == 41 * 4
+    assert module.kernel("k").traits.static_shared_bytes == 41 * 4
 
 
 @pytest.mark.parametrize("engine", ["lockstep", "compiled"])
