@@ -141,6 +141,10 @@ class ExpressionCompiler(Visitor):
         evaluator: Evaluator = self.visit(expression)
         return evaluator
 
+    def _compile_bare(self, *expressions: ir.Expression) -> Iterator[Evaluator]:
+        """Compile expressions to closures that return values with nothing attached."""
+        return map(self.bare_compiler.compile_expression, expressions)
+
     def visit_local(self, node: ir.Local) -> Evaluator:
         return self.values.variable(node.slot)
 
@@ -309,7 +313,7 @@ class ExpressionCompiler(Visitor):
             expression.type.dtype,
             self.bare_compiler.compile_expression(members),
             self.compile_expression(value),
-            [self.bare_compiler.compile_expression(other) for other in others],
+            list(self._compile_bare(*others)),
             partial(report_exchange, op, position),
         )
 
@@ -552,9 +556,7 @@ class ExpressionCompiler(Visitor):
         return run
 
     def visit_async_copy(self, node: ir.AsyncCopy) -> Evaluator:
-        to, source, size = (
-            self.bare_compiler.compile_expression(each) for each in (node.destination, node.source, node.bytes)
-        )
+        to, source, size = self._compile_bare(node.destination, node.source, node.bytes)
         source_bytes = self.bare_compiler.compile_expression(node.read_bytes) if node.read_bytes is not None else None
         position, values = node.position, self.values
 
@@ -576,9 +578,7 @@ class ExpressionCompiler(Visitor):
         return values.lift_closure(run)
 
     def visit_bulk_copy(self, node: ir.BulkCopy) -> Evaluator:
-        to, source, size = (
-            self.bare_compiler.compile_expression(each) for each in (node.destination, node.source, node.bytes)
-        )
+        to, source, size = self._compile_bare(node.destination, node.source, node.bytes)
         barrier = self.bare_compiler.compile_expression(node.barrier) if node.barrier is not None else None
         position, values = node.position, self.values
 
@@ -596,10 +596,8 @@ class ExpressionCompiler(Visitor):
         return values.lift_closure(run)
 
     def visit_tensor_copy(self, node: ir.TensorCopy) -> Evaluator:
-        to, matrix, barrier = (
-            self.bare_compiler.compile_expression(each) for each in (node.destination, node.matrix, node.barrier)
-        )
-        numbers = [self.bare_compiler.compile_expression(each) for each in node.numbers]
+        to, matrix, barrier = self._compile_bare(node.destination, node.matrix, node.barrier)
+        numbers = list(self._compile_bare(*node.numbers))
         position, values = node.position, self.values
 
         def run(frame: CallFrame, mask: LaneMask) -> None:
@@ -621,10 +619,7 @@ class ExpressionCompiler(Visitor):
 
     def visit_barrier_phase(self, node: ir.BarrierPhase) -> Evaluator:
         op, values = node.op, self.values
-        pointer, argument = (
-            self.bare_compiler.compile_expression(node.pointer),
-            self.bare_compiler.compile_expression(node.argument),
-        )
+        pointer, argument = self._compile_bare(node.pointer, node.argument)
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             operation = PhaseOperation(pointer(frame, mask), mask, node.position, values, node.is_relaxed)
