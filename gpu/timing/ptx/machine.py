@@ -17,6 +17,7 @@ from gpu.timing.ptx import exchanges
 from gpu.timing.ptx.analysis.backward_slices import MEMORY_OPCODES, find_access_slice
 from gpu.timing.ptx.analysis.control_flow import END, NaturalLoop, find_loops, find_reconvergence_points
 from gpu.timing.ptx.analysis.lane_dependence import find_lane_registers, find_loaded_registers
+from gpu.timing.ptx.analysis.stored_links import follows_stored_links
 from gpu.timing.ptx.analysis.tiles import TILE_ADDRESS, compute_tile_offsets
 from gpu.timing.ptx.lanes import SampleLanes
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
@@ -39,6 +40,8 @@ Value = Any
 Step = Callable[[SampledBlocks, SampleLanes], None]
 
 _MAXIMUM_VISITS = 40_000
+_MAXIMUM_LANE_VISITS = 1 << 31
+"""Limits of a path: the most basic blocks to visit, and the same times the lanes; the rest of the path is omitted."""
 _EXECUTED_ITERATIONS = 10
 """Iterations of a loop to execute before skipping: their differences predict the following ones."""
 _FINAL_ITERATIONS = 2
@@ -117,6 +120,7 @@ class PtxMachine:
         self._varying_loops = {
             loop for loop, blocks in self._conditional_loops.items() if _depends_on_loaded_values(kernel, loop, blocks)
         }
+        self._link_loops = {loop for loop in self.loops.values() if follows_stored_links(kernel, loop)}
         self._spin_loops = {loop for loop in self.loops.values() if _is_spin_loop(kernel, loop)}
         self._code = [
             [
@@ -132,6 +136,11 @@ class PtxMachine:
         """Whether the kernel has loops that wait until another block has stored a value."""
         return bool(self._spin_loops)
 
+    @property
+    def has_link_loops(self) -> bool:
+        """Whether the kernel has loops that become shorter because all blocks store."""
+        return bool(self._link_loops)
+
     @staticmethod
     def find_required_instructions(kernel: PtxKernel) -> set[PtxInstruction]:
         """Return the instructions to execute."""
@@ -143,7 +152,7 @@ class PtxMachine:
         parameters: Array,
         blocks: Sequence[int],
         memory: SampledMemory,
-        max_visits: int = _MAXIMUM_VISITS,
+        companions: Sequence[int] = (),
     ) -> SampledPath:
         """Execute some blocks of a launch together.
 
@@ -156,12 +165,13 @@ class PtxMachine:
             The blocks' numbers in the grid.
         memory : SampledMemory
             The memory that they load from and store to.
-        max_visits : int
-            The most basic blocks to visit; the rest of the path is omitted.
+        companions : sequence of int
+            Blocks that execute beside them without a path, for what they store.
         """
-        run = SampledBlocks(BlockMemory(self.kernel.shared_bytes, self._local_bytes), shape, parameters, blocks, memory)
+        block_memory = BlockMemory(self.kernel.shared_bytes, self._local_bytes)
+        run = SampledBlocks(block_memory, shape, parameters, blocks, memory, companions)
         with np.errstate(all="ignore"):
-            self.execute_path(run, max_visits)
+            self.execute_path(run, min(_MAXIMUM_VISITS, _MAXIMUM_LANE_VISITS // run.lanes))
         return run.path
 
     def execute_path(self, run: SampledBlocks, max_visits: int) -> None:
@@ -237,7 +247,7 @@ class PtxMachine:
         run.path.steps.append(
             Visit(
                 block_number,
-                mask.lanes_per_warp,
+                run.count_recorded_lanes(mask),
                 tuple(request for _, request in run.requests),
                 indices,
                 tuple(run.guarded_lanes),
@@ -268,6 +278,8 @@ class PtxMachine:
             The lanes that leave the loop in this iteration.
         """
         loop = self.loops[last, header]
+        if loop in self._link_loops:
+            return repeating_lanes, leaving_lanes
         state = run.loops.get(loop)
         if state is None or not np.array_equal(state.mask.bits, repeating_lanes.bits):
             kept = state is not None and loop not in self._spin_loops and repeating_lanes.is_in(state.mask)
@@ -501,9 +513,9 @@ class PtxMachine:
             holds, fails = mask.split(state.registers[guard])
             chosen = fails if negated else holds
             if chosen is None:
-                chosen_lanes = np.zeros_like(mask.lanes_per_warp)
+                chosen_lanes = np.zeros_like(state.count_recorded_lanes(mask))
             else:
-                chosen_lanes = chosen.lanes_per_warp
+                chosen_lanes = state.count_recorded_lanes(chosen)
                 if is_required:
                     run(state, chosen)
             if is_counted:

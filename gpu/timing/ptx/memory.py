@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+_Change = tuple[Array, Array | slice, Array]
 
 WINDOW_BITS = 40
 """Bits of an offset in an address; the bits above are the number of the window, an array or a state space."""
 
 SHARED_WINDOW, LOCAL_WINDOW, FIRST_ARRAY = 1, 2, 16
+_COPIED_SHARE = 1 / 4
+"""The share of an array from which a store's array is copied completely, to be restored."""
 _OFFSET_MASK = np.int64((1 << WINDOW_BITS) - 1)
 
 
@@ -34,8 +37,9 @@ class SampledMemory:
     def __init__(self, arrays: Mapping[int, Array]) -> None:
         self._arrays = dict(arrays)
         self._views: dict[tuple[int, Any], Array] = {}
-        self._changes: list[tuple[Array, Array, Array]] = []
-        self._presets: list[tuple[Array, Array, Array]] = []
+        self._changes: list[_Change] = []
+        self._copied: set[tuple[int, int]] = set()
+        self._presets: list[_Change] = []
         self.change_count = 0
 
     @property
@@ -72,19 +76,32 @@ class SampledMemory:
                     array_values[inside] if isinstance(array_values, np.ndarray) and array_values.ndim else array_values
                 )
             previous = view[indices]
-            self._changes.append((view, indices, previous))
+            self._record_change(view, indices, previous)
             view[indices] = array_values
             self.change_count += not np.array_equal(view[indices], previous)
+
+    def _record_change(self, view: Array, indices: Array, previous: Array) -> None:
+        """Record values before a store; of an array that a store changes in large part, all of them, and once."""
+        key = view.ctypes.data, view.nbytes
+        if key in self._copied:
+            return
+        if indices.size > _COPIED_SHARE * view.size:
+            self._copied.add(key)
+            self._changes.append((view, slice(None), view.copy()))
+        else:
+            self._changes.append((view, indices, previous))
 
     def restore(self) -> None:
         """Undo all stores."""
         _undo(self._changes)
+        self._copied.clear()
 
     def preset(self, addresses: Array, values: Any, dtype: np.dtype[Any]) -> None:
         """Store values that `restore` keeps, until `remove_presets`; there must be no other stores to undo."""
         self.store(addresses, values, dtype)
         self._presets += self._changes
         self._changes.clear()
+        self._copied.clear()
 
     def remove_presets(self) -> None:
         """Undo the stores of `preset`."""
@@ -115,7 +132,7 @@ class SampledMemory:
         return self._views[key]
 
 
-def _undo(changes: list[tuple[Array, Array, Array]]) -> None:
+def _undo(changes: list[_Change]) -> None:
     """Undo stores, the last one first, and forget them."""
     for view, indices, previous in reversed(changes):
         view[indices] = previous

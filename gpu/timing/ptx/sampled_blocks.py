@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -138,7 +138,7 @@ class SampledAccess:
 
 
 class SampledBlocks:
-    """The registers, shared memory and path of blocks being executed."""
+    """The registers, shared memory and path of blocks being executed, and of companions, which have no path."""
 
     def __init__(
         self,
@@ -147,11 +147,14 @@ class SampledBlocks:
         parameters: Array,
         blocks: Sequence[int],
         memory: SampledMemory,
+        companions: Sequence[int] = (),
     ) -> None:
         self._shape = shape
         self.parameters = parameters
         self._memory = memory
         self.path = SampledPath(tuple(blocks), shape.warps)
+        self._recorded_warps = shape.warps * len(blocks)
+        blocks = (*blocks, *companions)
         lanes_per_block = shape.warps * WARP
         self.lanes = lanes_per_block * len(blocks)
         self.registers: dict[str, Value] = {}
@@ -191,6 +194,16 @@ class SampledBlocks:
                 self._group_warps(mask), places // size, size, reads=reads
             )
         return self._wavefronts[key]
+
+    def count_recorded_lanes(self, mask: SampleLanes) -> Array:
+        """Return the number of a mask's lanes in each warp of the path."""
+        return mask.lanes_per_warp[: self._recorded_warps]
+
+    def _select_recorded(self, mask: SampleLanes) -> SampleLanes | None:
+        """Return the lanes of a mask that have a path."""
+        if self._recorded_warps * WARP == self.lanes:
+            return mask
+        return mask.split(self._lane_numbers < self._recorded_warps * WARP)[0]
 
     def covers_running_lanes(self, mask: SampleLanes) -> bool:
         """Return whether a mask contains all lanes that are still running."""
@@ -415,6 +428,10 @@ class SampledBlocks:
         is_loop : bool
             Whether an atomic operation is a loop that repeats it until no other thread has changed the word.
         """
+        recorded = self._select_recorded(access.mask)
+        if recorded is None:
+            return
+        access = replace(access, mask=recorded)
         kind, places, mask = access.kind, access.places, access.mask
         operation, _, volatile = operation.partition(".")
         warps, lanes = mask.warps, mask.lanes_per_warp[mask.warps]
@@ -476,6 +493,10 @@ class SampledBlocks:
         mask : SampleLanes
             The lanes that start a copy.
         """
+        recorded = self._select_recorded(mask)
+        if recorded is None:
+            return
+        mask = recorded
         warps, ones = mask.warps, np.ones(mask.warps.size, np.int64)
         rows = max(np.shape(values)[1] if np.ndim(values) > 1 else 1 for values in (places, sizes))
         first_bytes, sizes = (

@@ -44,6 +44,8 @@ iterations. Last: the ratio from which blocks count as different."""
 _SPREAD_LIMITS, _EVEN_TOLERANCE = ((10, 2560), (80, 20480)), 0.05
 """The most blocks, and lanes, that are sampled all over the grid to detect differences: few at first, then more if they
 differ. Last: the relative difference that counts as none."""
+_MAXIMUM_COMPANION_LANES = 1 << 23
+"""The most lanes of blocks that execute beside sampled ones for what they store."""
 _STORE_LINE = 4.0
 """Cycles in which a multiprocessor sends a line, or a part of one, to L2."""
 
@@ -165,7 +167,8 @@ class LaunchSampler:
         self._sunk_loops = find_sunk_loops(machine.kernel)
         self._load_depths = [compute_load_depths(block) for block in self.kernel.blocks]
         self._census = GridCensus(machine.kernel, machine.addresses, self.code.slots_of_block[: len(blocks)])
-        self._depends_on_data = any(
+        # Blocks that follow each other's links share the work.
+        self._depends_on_data = not machine.has_link_loops and any(
             instruction.opcode == "bra" and instruction.guard for block in blocks for instruction in block.instructions
         )
 
@@ -352,11 +355,18 @@ class LaunchSampler:
         self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory
     ) -> SampledPath:
         try:
-            path = self._machine.run(shape, parameters, blocks, memory)
+            path = self._machine.run(shape, parameters, blocks, memory, self._choose_companions(shape, blocks))
         finally:
             memory.restore()
         move_to_readers(path, self._machine.kernel, self._sunk_loops)
         return unrolling.merge_unrolled_visits(path, self._machine.kernel, self._unrolled_blocks)
+
+    def _choose_companions(self, shape: GridShape, blocks: Sequence[int]) -> Sequence[int]:
+        """Return the other blocks of the grid if sampled blocks follow links that these store."""
+        if not self._machine.has_link_loops:
+            return ()
+        sampled, maximum_blocks = set(blocks), max(1, _MAXIMUM_COMPANION_LANES // (shape.warps * WARP))
+        return [block for block in choose_spread_blocks(shape, maximum_blocks, 1 << 62) if block not in sampled]
 
     def _sample_grid(
         self, shape: GridShape, parameters: Array, memory: SampledMemory, usual_work: float

@@ -22,7 +22,7 @@ def find_access_slice(kernel: PtxKernel) -> set[PtxInstruction]:
     return _compute_backward_slice(
         kernel,
         {name for instruction in kernel.instructions for name in _find_control_registers(instruction)},
-        _find_spaces,
+        find_spaces,
     )
 
 
@@ -43,14 +43,14 @@ def find_jump_slice(kernel: PtxKernel) -> set[PtxInstruction] | None:
     makers = kernel.find_writers()
     for store in stores:
         for load in loads:
-            if not set(_find_spaces(store)).isdisjoint(_find_spaces(load)) and not _have_distinct_arguments(
+            if not set(find_spaces(store)).isdisjoint(find_spaces(load)) and not have_distinct_arguments(
                 store, load, makers
             ):
                 return None
     return slice_
 
 
-def _have_distinct_arguments(
+def have_distinct_arguments(
     one: PtxInstruction, other: PtxInstruction, writers: Mapping[str, Sequence[PtxInstruction]]
 ) -> bool:
     """Return whether two addresses are in arrays from different kernel arguments."""
@@ -60,11 +60,7 @@ def _have_distinct_arguments(
 
 def _find_arguments(instruction: PtxInstruction, writers: Mapping[str, Sequence[PtxInstruction]]) -> set[str]:
     """Return the pointer arguments of the kernel from which an address is computed."""
-    pending = [
-        name
-        for name in instruction.read_registers
-        if any(_is_address_register(name, operand) for operand in instruction.operands)
-    ]
+    pending = find_address_registers(instruction)
     visited, arguments = set(pending), set[str]()
     while pending:
         for maker in writers.get(pending.pop(), ()):
@@ -97,7 +93,7 @@ def _compute_backward_slice(
             slice_.add(instruction)
             registers.update(instruction.read_registers)
             if instruction.opcode in ("ld", "ldu", "atom", "tex") and "param" not in instruction.modifiers:
-                read_spaces.update(_find_spaces(instruction))
+                read_spaces.update(find_spaces(instruction))
     return slice_
 
 
@@ -109,17 +105,16 @@ def _find_control_registers(instruction: PtxInstruction) -> tuple[str, ...]:
         return (instruction.guard,) if instruction.guard and has_thread_operations(instruction) else ()
     if instruction.opcode == "cp":
         return instruction.read_registers
-    addressed = [
-        name
-        for name in instruction.read_registers
-        if any(_is_address_register(name, operand) for operand in instruction.operands)
-    ]
+    addressed = find_address_registers(instruction)
     return (*addressed, instruction.guard) if instruction.guard else tuple(addressed)
 
 
-def _is_address_register(register: str, operand: str) -> bool:
-    return operand.startswith("[") and register in operand
+def find_address_registers(instruction: PtxInstruction) -> list[str]:
+    """Return the registers of an instruction's addresses."""
+    addresses = [operand for operand in instruction.operands if operand.startswith("[")]
+    return [name for name in instruction.read_registers if any(name in address for address in addresses)]
 
 
-def _find_spaces(instruction: PtxInstruction) -> tuple[str, ...]:
+def find_spaces(instruction: PtxInstruction) -> tuple[str, ...]:
+    """Return the state spaces that an instruction may access; all, if its address is generic."""
     return tuple(word for word in instruction.modifiers if word in _SPACES) or _SPACES

@@ -15,17 +15,17 @@ def find_lane_registers(kernel: PtxKernel) -> frozenset[str]:
 
     Jumps are not considered: a register that lanes write in different iterations of a loop may be missing.
     """
-    return _find_dependent_registers(kernel.instructions, _differs_by_lane)
+    return find_dependent_registers(kernel.instructions, _differs_by_lane)
 
 
 def find_loaded_registers(instructions: Iterable[PtxInstruction]) -> frozenset[str]:
     """Return the registers that depend on values that these instructions load, other than parameters."""
-    return _find_dependent_registers(
+    return find_dependent_registers(
         instructions, lambda each: each.opcode in ("ld", "atom") and "param" not in each.modifiers
     )
 
 
-def _find_dependent_registers(
+def find_dependent_registers(
     instructions: Iterable[PtxInstruction], is_source: Callable[[PtxInstruction], bool]
 ) -> frozenset[str]:
     """Return the registers that depend on results of some of the instructions, through these instructions alone."""
