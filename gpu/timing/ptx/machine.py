@@ -14,6 +14,7 @@ import numpy.typing as npt
 from gpu.base.errors import KernelError
 from gpu.base.lane_mask import union_masks
 from gpu.timing.ptx import exchanges
+from gpu.timing.ptx.analysis.accumulators import find_accumulators
 from gpu.timing.ptx.analysis.backward_slices import MEMORY_OPCODES, find_access_slice
 from gpu.timing.ptx.analysis.control_flow import END, NaturalLoop, find_loops, find_reconvergence_points
 from gpu.timing.ptx.analysis.lane_dependence import find_lane_registers, find_loaded_registers
@@ -120,6 +121,7 @@ class PtxMachine:
         self._varying_loops = {
             loop for loop, blocks in self._conditional_loops.items() if _depends_on_loaded_values(kernel, loop, blocks)
         }
+        self._accumulators = {loop: find_accumulators(kernel, loop) for loop in self.loops.values()}
         self._link_loops = {loop for loop in self.loops.values() if follows_stored_links(kernel, loop)}
         self._spin_loops = {loop for loop in self.loops.values() if _is_spin_loop(kernel, loop)}
         self._code = [
@@ -295,7 +297,7 @@ class PtxMachine:
             return repeating_lanes, leaving_lanes
         state.starts.append(len(run.path.steps))
         state.registers.append({name: run.registers[name] for name in loop.written_registers if name in run.registers})
-        del state.registers[:-3]
+        del state.registers[: -PERIOD - 1]
         del state.starts[: -PERIOD - 1]
         self._note_iteration(run, loop, state)
         if state.latest_decline is not None and state.iterations < state.latest_decline + _EXECUTED_ITERATIONS:
@@ -445,7 +447,7 @@ class PtxMachine:
 
     def _find_register_step(self, name: str, dtype: np.dtype[Any], state: LoopState) -> Any:
         """Return a register's change per iteration; None if it differed in the last iterations."""
-        values = [self._to_integers(register.get(name), dtype, state.mask) for register in state.registers]
+        values = [self._to_integers(register.get(name), dtype, state.mask) for register in state.registers[-3:]]
         if len(values) < 3 or any(value is None for value in values):
             return None
         first, second = values[1] - values[0], values[2] - values[1]
@@ -462,20 +464,24 @@ class PtxMachine:
     def _record_skipped_iterations(
         self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, skipped: int, iterations: Value
     ) -> None:
-        """Skip iterations: advance each register that changes linearly by the lanes' iterations."""
+        """Skip iterations: advance each register that changes linearly, and sums, by the lanes' iterations."""
         start = state.starts[-PERIOD - 1]
         run.path.steps.append(RepeatedIterations(skipped // PERIOD, tuple(run.path.steps[start:])))
-        older, old, latest = state.registers
+        earliest, passed = state.registers[0], len(state.registers) - 1
         for name in loop.written_registers:
-            if name not in older or name not in old or name not in latest:
+            values = [registers[name] for registers in state.registers[-3:] if name in registers]
+            dtype = values[0].dtype if values else np.dtype(np.void)
+            if len(values) < 3 or dtype.kind not in "iu" or any(each.dtype != dtype for each in values):
                 continue
-            values = older[name], old[name], latest[name]
-            if values[0].dtype.kind not in "iu" or not values[0].dtype == values[1].dtype == values[2].dtype:
+            older, old, latest = values
+            first, second = old - older, latest - old
+            if np.array_equal(select_lanes(first, state.mask), select_lanes(second, state.mask)):
+                advanced = latest + second * iterations.astype(dtype)
+            elif name in self._accumulators[loop] and name in earliest and earliest[name].dtype == dtype:
+                change = (latest - earliest[name]).view(f"i{dtype.itemsize}")
+                advanced = latest + (change * iterations // passed).astype(dtype)
+            else:
                 continue
-            first, second = values[1] - values[0], values[2] - values[1]
-            if not np.array_equal(select_lanes(first, state.mask), select_lanes(second, state.mask)):
-                continue
-            advanced = values[2] + second * iterations.astype(values[2].dtype)
             if advanced.ndim and name in run.registers and not run.covers_running_lanes(state.mask):
                 advanced = np.where(state.mask.bits, advanced, run.registers[name])
             run.registers[name] = advanced

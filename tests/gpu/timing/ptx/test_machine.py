@@ -615,3 +615,33 @@ def test_iterations_in_which_lanes_finish_a_part_of_a_loop_are_executed(rewritte
     ]
     assert sum(loads) == counts.sum()
     assert any(isinstance(step, RepeatedIterations) for step in path.steps)
+
+
+def test_skipped_iterations_advance_counts_and_positions() -> None:
+    chosen = np.add.outer(np.arange(1000), np.arange(32)) % 4 == 0
+    body = (
+        STORE
+        + """
+    mov.u32 %r2, 0;
+    mov.u32 %r3, 0;
+    mov.u32 %r4, 50000;
+    mov.u64 %rd5, %rd3;
+$L1:
+    ld.global.u32 %r5, [%rd5];
+    setp.ne.u32 %p1, %r5, 0;
+    selp.b32 %r6, 1, 0, %p1;
+    add.s32 %r3, %r3, %r6;
+    sub.s32 %r4, %r4, %r6;
+    add.s64 %rd5, %rd5, 128;
+    add.s32 %r2, %r2, 1;
+    setp.lt.s32 %p2, %r2, 1000;
+    @%p2 bra $L1;
+    st.global.u32 [%rd3], %r3;
+    st.global.u32 [%rd3+128], %r4;
+"""
+    )
+    path, memory = run(body, chosen.astype(np.uint32), block=32)
+    assert any(isinstance(step, RepeatedIterations) for step in path.steps)
+    counts, positions = memory.load(memory.address(0) + 4 * np.arange(64), np.dtype(np.uint32)).reshape(2, 32)
+    assert counts.tolist() == chosen.sum(axis=0).tolist()
+    assert (counts + positions == 50_000).all()
