@@ -163,13 +163,9 @@ class TrafficModel:
                 dram_sectors * pairs, max(dram_sectors, array_sectors), (array.loaded + array.atomic_sectors) * pairs
             )
             array.scatter_factor, array.pair_factor = self._compute_scatter_factor(pairs), pairs
-            far = self._far_amounts.get((window, "ld"), 0.0) / array.mean_readers  # others load the same sectors
-            far = self._limit_by_cache(far, array_sectors)
-            if array.mean_readers < _PRIVATE_READERS and far > array.dram_loads:
-                # L2 loses a thread's sectors before the thread has read all of their words.
-                single, lost = 1 + (self._slowdown - 1) * array.unpaired_share, _find_lost_share(far, array.dram_loads)
-                array.scatter_factor += max(single - array.scatter_factor, 0.0) * lost
-                array.dram_loads = far
+            array.dram_loads, lost = self._add_lost_sectors(array.dram_loads, (window, "ld"), array.mean_readers)
+            single = 1 + (self._slowdown - 1) * array.unpaired_share
+            array.scatter_factor += max(single - array.scatter_factor, 0.0) * lost
         for window, array in traffic.arrays.items():
             # The block whose neighbors were sampled does not load from such an array.
             if window not in (*loads, LOCAL_WINDOW) and array.loaded:
@@ -205,13 +201,10 @@ class TrafficModel:
             dram_sectors = self._limit_by_cache(min(grid * factor, array.stored), self._array_sectors(window))
             own_sectors = block_sectors[window].size * self._scale if window in block_sectors else 0.0
             writers = max(1.0, own_sectors / grid)
-            far = self._far_amounts.get((window, "st"), 0.0) / writers
-            far = self._limit_by_cache(far, self._array_sectors(window))
-            if writers < _PRIVATE_READERS and far > dram_sectors:
-                # L2 writes a thread's sectors before the thread has stored all of their words.
-                single = 1 + (self._slowdown - 1) * _find_lost_share(far, dram_sectors)
-                array.scatter_factor = max(array.scatter_factor, single)
-                dram_sectors, pairs = far, 1.0
+            dram_sectors, lost = self._add_lost_sectors(dram_sectors, (window, "st"), writers)
+            if lost:
+                array.scatter_factor = max(array.scatter_factor, 1 + (self._slowdown - 1) * lost)
+                pairs = 1.0
             elif array.dram_loads >= pairs * dram_sectors:  # L2 has the rest of the sectors
                 alone.append((array, pairs))
                 pairs = 1.0
@@ -259,6 +252,17 @@ class TrafficModel:
         missing_share = 1 - min(1.0, self._cache_sectors / array_sectors)
         return array_sectors + (dram_sectors - array_sectors) * missing_share
 
+    def _add_lost_sectors(self, dram_sectors: float, key: tuple[int, str], users: float) -> tuple[float, float]:
+        """Return the transfers of an array by a kind of request, and the share of its sectors that L2 loses.
+
+        L2 loses a thread's sectors before the thread has used all of their words, and DRAM transfers each again, alone.
+        Of `users` multiprocessors with the same sectors, the others use what one of them transfers.
+        """
+        far = self._limit_by_cache(self._far_amounts.get(key, 0.0) / users, self._array_sectors(key[0]))
+        if users >= _PRIVATE_READERS or far <= dram_sectors:
+            return dram_sectors, 0.0
+        return far, min(1.0, far / max(dram_sectors, 1.0) - 1)
+
     def _compute_scatter_factor(self, pairs: float) -> float:
         """Return the relative DRAM time of sectors with a degree of scatter: 1 contiguous, 2 all without their pair."""
         return (1 + (self._slowdown - 1) * (pairs - 1)) / pairs
@@ -267,11 +271,6 @@ class TrafficModel:
     def _slowdown(self) -> float:
         """The relative DRAM time of single sectors."""
         return self.gpu.memory_gb_s / self.gpu.random_gb_s
-
-
-def _find_lost_share(transferred: float, distinct: float) -> float:
-    """Return the share of distinct sectors that L2 loses, and DRAM transfers again, each alone."""
-    return min(1.0, transferred / max(distinct, 1.0) - 1)
 
 
 def compute_memory_shares(
