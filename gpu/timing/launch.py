@@ -40,6 +40,8 @@ _CONSTANT_MISS_CYCLES = 78
 an RTX 3070 (github.com/mushihao/cuda, nv_study); Jia et al. 2018 measured 89 on a V100."""
 _MAXIMUM_OPERATIONS = 2_500_000
 """The most warp operations to simulate; longer launches are extrapolated from a part."""
+_MINIMUM_DIFFERENCE = 1e-3
+"""The share of a part's operations that repeated iterations need at least to be timed by the difference."""
 _MAXIMUM_TIMELINE_OPERATIONS, _TIMELINE_FACTOR = 120_000, 4
 """The most warp operations of a timeline. Longer blocks are shown without equal loop iterations, and if they are still
 longer by the second factor, only their beginning is shown."""
@@ -442,7 +444,10 @@ class LaunchModel:
             self._count_operations(long_steps, warps),
         )
         blocks = min(per_machine, count_waves(long_operations) * slots)
-        short_cycles, long_cycles = simulate_end(short_steps, blocks), simulate_end(long_steps, blocks)
+        long_cycles = simulate_end(long_steps, blocks)
+        if long_operations - short_operations < _MINIMUM_DIFFERENCE * long_operations:
+            return long_cycles * total / long_operations
+        short_cycles = simulate_end(short_steps, blocks)
         return long_cycles + (total - long_operations) * max(long_cycles - short_cycles, 0.0) / max(
             long_operations - short_operations, 1.0
         )

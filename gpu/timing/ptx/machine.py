@@ -197,6 +197,7 @@ class PtxMachine:
             visits += 1
             if visits > max_visits:
                 run.path.completed = False
+                self._repeat_latest_iterations(run, block_number)
                 return
             taken, other = self._execute_block(run, block_number, live)
             follows = self.kernel.blocks[block_number].successors
@@ -287,18 +288,22 @@ class PtxMachine:
             kept = state is not None and loop not in self._spin_loops and repeating_lanes.is_in(state.mask)
             # The remaining lanes continue the earlier iterations.
             earlier = (state.starts, state.registers) if state is not None and kept else ([], [])
-            passed = state.passed + state.iterations if state is not None and kept else 0
-            state = run.loops[loop] = LoopState(repeating_lanes, 0, *earlier, passed=passed)
+            passed, entered = (
+                (state.passed + state.iterations, state.entered)
+                if state is not None and kept
+                else (0, repeating_lanes.count)
+            )
+            state = run.loops[loop] = LoopState(repeating_lanes, 0, *earlier, passed=passed, entered=entered)
         state.iterations += 1
         if state.iterations > _MAXIMUM_SPINS and (loop in self._spin_loops or _is_waiting(run, loop, state)):
             del run.loops[loop]
             return None, union_masks(repeating_lanes, leaving_lanes)
-        if not loop.has_single_exit:
-            return repeating_lanes, leaving_lanes
         state.starts.append(len(run.path.steps))
         state.registers.append({name: run.registers[name] for name in loop.written_registers if name in run.registers})
         del state.registers[: -PERIOD - 1]
         del state.starts[: -PERIOD - 1]
+        if not loop.has_single_exit:
+            return repeating_lanes, leaving_lanes
         self._note_iteration(run, loop, state)
         if state.latest_decline is not None and state.iterations < state.latest_decline + _EXECUTED_ITERATIONS:
             return repeating_lanes, leaving_lanes
@@ -312,11 +317,33 @@ class PtxMachine:
                 skipped, final = limit, 0
             if skipped > 0:
                 self._record_skipped_iterations(run, loop, state, skipped, np.int64(skipped))
-                run.loops[loop] = LoopState(state.mask, iterations=final, passed=passed + skipped - final)
+                run.loops[loop] = LoopState(
+                    state.mask, iterations=final, passed=passed + skipped - final, entered=state.entered
+                )
                 return repeating_lanes, leaving_lanes
         if len(state.starts) > PERIOD and state.iterations < _EXECUTED_ITERATIONS:
             self._skip_uneven_iterations(run, loop, state)
         return repeating_lanes, leaving_lanes
+
+    def _repeat_latest_iterations(self, run: SampledBlocks, place: int) -> None:
+        """Repeat the latest iterations of the loop in which a path is too long: lanes leave it at loaded values.
+
+        A search ends in the middle of what its bound leaves, on average; earlier, if lanes have left more often so far.
+        """
+        loops = [loop for loop, state in run.loops.items() if place in loop.blocks and len(state.starts) > PERIOD]
+        if not loops:
+            return
+        loop = max(loops, key=lambda each: run.loops[each].starts[-1])
+        state = run.loops[loop]
+        rounds = self.predict_iterations(run, loop, state)
+        if rounds is None:
+            return
+        lanes = state.mask.count
+        per_departure = (state.passed + state.iterations) * lanes / max(state.entered - lanes, 1)
+        times = int(min(float(rounds.mean()) / 2, per_departure)) // PERIOD
+        if times > 0:
+            steps = run.path.steps[state.starts[-PERIOD - 1] : state.starts[-1]]
+            run.path.steps.append(RepeatedIterations(times, tuple(steps)))
 
     def _note_iteration(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> None:
         """Note which lanes executed the conditional parts of a loop: skipped iterations repeat the latest ones."""

@@ -87,6 +87,8 @@ class LoopState:
         The latest iteration in which fewer lanes executed one of the other parts, which lanes leave for good.
     passed : int
         The iterations before these, executed or skipped.
+    entered : int
+        The lanes that repeated the loop at first.
     """
 
     mask: SampleLanes
@@ -98,6 +100,7 @@ class LoopState:
     resumed_parts: set[tuple[int, int]] = field(default_factory=set)
     latest_decline: int | None = None
     passed: int = 0
+    entered: int = 0
 
     def note_lanes(self, lanes: Mapping[tuple[int, int], Any]) -> None:
         """Note how many lanes of each warp executed each part of the loop in this iteration."""
