@@ -71,6 +71,6 @@ EXPLANATIONS: Mapping[str, str] = {
     "threadfence-cuda sum": "A round of a float sum at one word of shared memory takes about 160 cycles, and 72 in "
     "the model.",
     "tqs-cuda TaskQueue_gpu": "LLVM replaces a loop of 1,000 equal additions by one sum; nvcc's code executes it.",
-    "wyllie-cuda wyllie": "Pointer jumping: lists become shorter because all blocks store, and the memory of sampled "
-    "blocks contains only their own stores.",
+    "wyllie-cuda wyllie": "Pointer jumping: all blocks are modeled in step; on a GPU, later ones find lists that "
+    "others have shortened.",
 }
