@@ -645,3 +645,15 @@ $L1:
     counts, positions = memory.load(memory.address(0) + 4 * np.arange(64), np.dtype(np.uint32)).reshape(2, 32)
     assert counts.tolist() == chosen.sum(axis=0).tolist()
     assert (counts + positions == 50_000).all()
+
+
+@pytest.mark.parametrize("stored", [[3], [1, 60, 255], np.arange(256)])
+def test_restoring_memory_undoes_stores_to_few_and_to_most_of_its_values(stored) -> None:
+    values = np.random.default_rng(0).integers(0, 1 << 30, 256).astype(np.int32)
+    expected = values.copy()
+    memory = SampledMemory({0: values.view(np.uint8)})
+    for places, dtype in (([7, 8], np.int32), (stored, np.int32), (stored, np.uint8), ([7, 9], np.int64)):
+        memory.store(memory.address(0) + np.asarray(places) * np.dtype(dtype).itemsize, np.int64(1), np.dtype(dtype))
+    assert (values != expected).any()
+    memory.restore()
+    assert values.tolist() == expected.tolist()
