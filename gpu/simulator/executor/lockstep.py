@@ -488,8 +488,10 @@ class _LoopWatch:
             batch.scheduler.wait_in_loop(self._loop, frame.values, live, self._values)
 
     def _repeats_state(self, frame: CallFrame, monitor: ProgressMonitor, live: LaneMask) -> bool:
-        """Note the variables of lanes, and return whether they are those of the last iteration that was noted."""
-        variables = [None if value is None else self._values.strip(value) for value in frame.values]
+        """Note the variables and local arrays of lanes; return whether they are those of the last iteration noted."""
+        assert frame.batch.scheduler is not None
+        variables = [None if value is None else _describe(self._values.strip(value), live) for value in frame.values]
+        variables.append(frame.batch.scheduler.copy_local_memories(live))
         last = monitor.replace_state(
             self._loop.position, (frame, live.lanes.tobytes(), frame.batch.clock_calls), variables
         )
@@ -539,11 +541,22 @@ class _LoopWatch:
         return batch.scheduler is not None and self._only_tests_phases and batch.scheduler.waits_for_ever()
 
 
+def _describe(value: Any, mask: LaneMask) -> Any:
+    """Return a variable's value; of a pointer the memories and offsets, the same for locals that are declared anew."""
+    if not isinstance(value, PointerValue):
+        return value
+    described = []
+    for pointer, lanes in value.split_by_memory(mask):
+        memory = pointer.memory.name if isinstance(pointer.memory, LocalMemory) else pointer.memory
+        offsets = np.broadcast_to(pointer.offset, mask.bits.shape)[lanes.lanes]
+        described.append((memory, lanes.bits.tobytes(), offsets.tobytes()))
+    return described
+
+
 def _is_unchanged(before: Any, now: Any, mask: LaneMask) -> bool:
     """Return whether lanes have the same value of a variable; False if that is not certain."""
-    if isinstance(before, PointerValue) and isinstance(now, PointerValue):
-        is_known = now.memory is not None and now.memory.space != "local" and not now.mixed
-        return is_known and before.memory is now.memory and _is_unchanged(before.offset, now.offset, mask)
+    if isinstance(now, list):
+        return bool(before == now)
     if isinstance(now, np.ndarray | np.generic | int):
         return bool(np.all(np.broadcast_to(before == now, mask.bits.shape)[mask.lanes]))
     return before is now and now is None

@@ -323,6 +323,10 @@ class WarpScheduler:
             memory = self._local_memories[key] = LocalMemory(name, size, lanes, zeroed=zeroed, punned=punned)
         return memory
 
+    def copy_local_memories(self, mask: LaneMask) -> list[tuple[str, bytes]]:
+        memories = self._local_memories.values()
+        return [(memory.name, memory.copy_lanes(mask.lanes).tobytes()) for memory in memories]
+
     def _run_part(self, part: _WarpPart, kernel: Callable[[LaneMask], LaneMask | None]) -> None:
         through = kernel(part.mask)
         if through is not None:

@@ -493,15 +493,23 @@ class LocalMemory:
 
     def _convert_layout(self) -> None:
         """Convert to the layout with consecutive bytes per lane."""
-        stride, first = -(-self.size // 16) * 16, 0
-        laid = np.full((self._lanes, stride), 0 if self.zeroed else POISON, np.uint8)
+        self._data = self._arrange_by_lane().reshape(-1)
+        self.punned, self.stride = True, -(-self.size // 16) * 16
+
+    def copy_lanes(self, lanes: Array) -> Array:
+        """Return the bytes of some lanes, a row for each; those that were not written are the same in all copies."""
+        return (self._data.reshape(self._lanes, self.stride) if self.punned else self._arrange_by_lane())[lanes]
+
+    def _arrange_by_lane(self) -> Array:
+        """Return the bytes of interleaved memory with those of a lane in one row, padded to 16."""
+        first, laid = 0, np.full((self._lanes, -(-self.size // 16) * 16), 0 if self.zeroed else POISON, np.uint8)
         while first < self.size:
             size = self._written_sizes[first] or 1
             if self._written_sizes[first]:
                 row = self._data[first * self._lanes : (first + size) * self._lanes]
                 laid[:, first : first + size] = row.reshape(self._lanes, size)
             first += size
-        self.punned, self.stride, self._data = True, stride, laid.reshape(-1)
+        return laid
 
     def _punned_index(self, element: Any, dtype: DType, mask: LaneMask) -> Array:
         index: Array = mask.lanes * (self.stride // dtype.itemsize) + np.asarray(

@@ -219,6 +219,9 @@ class Scheduler(Protocol):
             Whether elements of several sizes are accessed, as of `LocalMemory`.
         """
 
+    def copy_local_memories(self, mask: LaneMask) -> list[tuple[str, bytes]]:
+        """Return the names of all local arrays and what they contain for some lanes."""
+
 
 class Copies(Protocol):
     """The pending asynchronous copies of a batch."""

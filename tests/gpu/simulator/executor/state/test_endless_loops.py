@@ -183,3 +183,43 @@ def test_a_wait_whose_test_has_a_loop_of_its_own() -> None:
     __global__ void f(int *a) { int got; while ((got = find(a)) == 0) { } a[2] = got; }"""
     (finding,) = simulate("test.cu", "f", 2, 1, ["zeros:3"], source=source, max_steps=3000).findings
     assert finding.kind == "endless"
+
+
+BARRIER = """#include <cuda/atomic>
+using ref = cuda::atomic_ref<int, cuda::thread_scope_device>;
+__global__ void f(int *barrier) {{
+    ref arrived(barrier[0]), sense(barrier[1]);
+    for (int round = 1; round < 3; ++round) {{
+        if (arrived.fetch_add(1, cuda::memory_order_acq_rel) == gridDim.x - 1) {{
+            {release}
+        }} else {{
+            {wait}
+        }}
+    }}
+}}"""
+RESET, RELEASE = "arrived.store(0, cuda::memory_order_relaxed);", "sense.store(round, cuda::memory_order_release);"
+
+
+@pytest.mark.parametrize("name", ["sense", "ref(barrier[1])"], ids=["a variable", "a temporary"])
+def test_a_barrier_that_resets_its_count_after_the_release_may_not_end(name: str) -> None:
+    kinds = {}
+    for order, release in (("right", RESET + RELEASE), ("wrong", RELEASE + RESET)):
+        wait = f"while ({name}.load(cuda::memory_order_acquire) != round) {{}}"
+        source = BARRIER.format(release=release, wait=wait)
+        found = simulate("test.cu", "f", 2, 1, ["zeros:2"], source=source).findings
+        kinds[order] = [each.kind for each in found]
+    assert kinds == {"right": [], "wrong": ["endless"]}
+
+
+def test_a_wait_that_counts_in_a_local_array_may_end() -> None:
+    source = """__global__ void f(int *a) {
+        volatile int *flag = a;
+        int counts[2] = {0, 0};
+        if (threadIdx.x < 32) { while (*flag == 0) {} }
+        else {
+            while (flag[1] == 0 && ++counts[flag[1]] < 200) {}
+            *flag = 1;
+        }
+    }"""
+    findings = simulate("test.cu", "f", 1, 64, ["zeros:64"], source=source, max_steps=1000).findings
+    assert [each.kind for each in findings] == ["unfinished"]
