@@ -286,7 +286,8 @@ class LaunchTrials:
                 kind="endless",
                 advice="If threads take several locks, let all of them take these in the same order. A thread that "
                 "waits must not hold what another one needs to continue. One that announces that it waits must test "
-                "once more, after a fence, what it waits for.",
+                "once more, after a fence, what it waits for. A barrier must reset its counter before it releases the "
+                "threads.",
             ) from None
         except (LaunchError, MemoryError):
             pass
