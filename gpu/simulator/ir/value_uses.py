@@ -60,6 +60,10 @@ class ValueUses:
         return id(place) in self._guesses
 
 
+# The exchanges whose results consist of the values of other lanes, their second argument.
+_VALUE_EXCHANGES = ("__shfl", "__reduce")
+
+
 @dataclass
 class _FunctionUses:
     """What the values of a function decide, in all of its calls together.
@@ -230,6 +234,15 @@ class _KernelUses(Visitor):
     def visit_intrinsic(self, node: ir.Intrinsic, use: ValueUse) -> None:
         for argument in node.arguments:
             self.visit(argument, use)
+
+    def visit_warp(self, node: ir.Warp, use: ValueUse) -> None:
+        if not node.op.startswith(_VALUE_EXCHANGES):
+            self.visit_other(node, use)
+            return
+        mask, value, *lanes = node.arguments
+        self.visit(value, use)
+        for argument in (mask, *lanes):
+            self.visit(argument, ValueUse.BRANCH)
 
     def visit_load(self, node: ir.Load, use: ValueUse) -> None:
         self._read(node.place, use)

@@ -555,6 +555,7 @@ if (b == 1) out[t] = kept;"""
         ("*total = 3; __threadfence(); *ready = 1;", "", ""),
         ("__threadfence(); *ready = 1; *total = 3;", "", EARLY_FLAG),
         ("__threadfence(); *ready = 1; *total = 3;", "if (kept > 5) out[9] = 1;", ""),
+        ("__threadfence(); *ready = 1; *total = 3;", "out[9] = __shfl_sync(1u, kept, 0);", EARLY_FLAG),
     ],
 )
 def test_volatile_data_that_reach_a_shared_variable(writes: str, test: str, cause: str) -> None:
