@@ -23,8 +23,8 @@ class _Candidate:
 class OldValues:
     """The old values that lanes have read, until they write, or discard them.
 
-    A lane discards an old value if it reads the same place again, as in a loop that waits, or if a compare-and-swap
-    fails.
+    A lane discards an old value if it reads the same place again, as in a loop that waits; if it reads that the place
+    of the later write has changed, as in a loop that starts over; or if a compare-and-swap fails.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,16 @@ class OldValues:
         if candidate.is_pending and is_same and access.site is read.site:
             candidate.is_pending = False
             return False
-        return access.site.op == "cas" or is_same
+        return access.site.op == "cas" or is_same or _reads_change(access, lane, candidate.read)
+
+
+def _reads_change(access: Access, lane: int, read: StaleRead) -> bool:
+    """Return whether a lane reads that the place of the later write has changed since the lane has read it."""
+    later = read.later
+    if access.memory is not later.memory or _element(access, lane) != _element(later, read.writer):
+        return False
+    value = access.values if access.site.action == "read" else access.old
+    return value is not None and bool(np.asarray(_select(value, lane)).tobytes() != read.known)
 
 
 def _writes(access: Access, lane: int) -> bool:

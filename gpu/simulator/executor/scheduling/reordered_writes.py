@@ -54,9 +54,9 @@ class ReorderingBuffer(StoreBuffer):
         super().__init__(batch, observer)
         self._late = late
         self._late_writes: list[_LateWrite] = []
-        # The overtaking writes by the address of their first byte, and those that each lane has read.
+        # The overtaking writes by the address of their first byte, and those that each lane has read, with the value.
         self._overtaking: dict[int, _Overtaking] = {}
-        self._known: dict[int, list[tuple[_Overtaking, AccessSite]]] = {}
+        self._known: dict[int, list[tuple[_Overtaking, AccessSite, bytes]]] = {}
         self._ended_lanes: set[int] = set()
         # The last value that each lane has read by a site, and its address.
         self._polled: dict[tuple[int, int], tuple[int, bytes]] = {}
@@ -155,18 +155,19 @@ class ReorderingBuffer(StoreBuffer):
             self._note_poll(lane, address, memory, dtype, site)
             self._report_old_value(lane, address, memory, element, dtype, site)
             if address in self._overtaking:
-                self._known.setdefault(lane, []).append((self._overtaking[address], site))
+                value = _read_bytes(memory, address, dtype)
+                self._known.setdefault(lane, []).append((self._overtaking[address], site, value))
 
     def _report_old_value(
         self, lane: int, address: int, memory: DeviceMemory, element: Any, dtype: DType, site: AccessSite
     ) -> None:
-        for known, known_site in self._known.get(lane, ()):
+        for known, known_site, value in reversed(self._known.get(lane, ())):
             for write in known.writes if known_site is not site else ():
                 is_old = write.first < address + dtype.itemsize and address <= write.last
                 if is_old and write.lane != lane and write in self._late_writes:
                     read = Access(site, memory, element, dtype.itemsize, _single(lane, self._batch), None)
                     self._observer.stale_read(
-                        self._batch, StaleRead(read, lane, write.access, write.lane, known.access)
+                        self._batch, StaleRead(read, lane, write.access, write.lane, known.access, value)
                     )
                     return
 
@@ -175,8 +176,7 @@ class ReorderingBuffer(StoreBuffer):
         own = [write for write in self._late_writes if write.lane == lane or write.lane in self._ended_lanes]
         if not own:
             return
-        start = address - memory.data.ctypes.data
-        read = address, memory.data[start : start + dtype.itemsize].tobytes()
+        read = address, _read_bytes(memory, address, dtype)
         if self._polled.get((lane, id(site))) == read:
             self._show(own)
             self._polled.clear()
@@ -193,6 +193,11 @@ class ReorderingBuffer(StoreBuffer):
                 self._batch,
                 Access(access.site, access.memory, access.element, access.size, mask, access.values, access.used),
             )
+
+
+def _read_bytes(memory: FlatMemory, address: int, dtype: DType) -> bytes:
+    start = address - memory.data.ctypes.data
+    return memory.data[start : start + dtype.itemsize].tobytes()
 
 
 def _single(lane: int, batch: BlockBatch) -> LaneMask:

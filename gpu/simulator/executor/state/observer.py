@@ -109,6 +109,8 @@ class StaleRead:
         The lane that writes.
     later : Access
         The later write.
+    known : bytes
+        What the lane has read where the later write is.
     """
 
     access: Access
@@ -116,6 +118,7 @@ class StaleRead:
     write: Access
     writer: int
     later: Access
+    known: bytes
 
 
 @dataclass(frozen=True)

@@ -68,3 +68,29 @@ def test_a_task_that_a_thief_validates_by_a_compare_and_swap(fence: str, count: 
     findings = simulate("test.cu", "run", 2, 1, arguments, source=DEQUE.format(fence=fence)).findings
     assert len(findings) == count
     assert all("may still read the old value" in finding.message for finding in findings)
+
+
+QUEUE = """__global__ void run(volatile int *slots, volatile int *last, int *sums) {{
+    if (blockIdx.x == 0) {{
+        for (int n = 1; n < 5; n++) {{
+            slots[n] = n;
+            *last = n;
+        }}
+    }} else {{
+        int at = 0;
+        while (!(at = *last)) {{}}
+        for (int tries = 0; tries < 9; tries++) {{
+            if (slots[at] == at) {{ atomicAdd(sums, at); tries = 9; }}
+            else {{ {retry} }}
+        }}
+    }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("retry", "count"), [("at = *last;", 0), ("atomicAdd(sums + 1, 1); at = *last;", 1)], ids=["starts over", "acts"]
+)
+def test_a_reader_that_starts_over_discards_an_old_value(retry: str, count: int) -> None:
+    arguments = ["zeros:5", "zeros:1", "zeros:2"]
+    findings = simulate("test.cu", "run", 2, 1, arguments, source=QUEUE.format(retry=retry)).findings
+    assert len(findings) == count
