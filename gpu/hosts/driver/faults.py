@@ -26,6 +26,10 @@ class DriverLogicError(DriverError):
     """Invalid call."""
 
 
+class HostWaitError(DriverLogicError):
+    """A kernel waits for the host, which the simulator does not support."""
+
+
 class DriverLaunchError(DriverError):
     """A kernel failed."""
 

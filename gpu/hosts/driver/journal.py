@@ -89,6 +89,13 @@ class LaunchWatcher(Protocol):
     def end_launch(self, observer: Observer) -> list[Finding]:
         """Return the findings of a launch after it has run."""
 
+    @property
+    def has_host_memory(self) -> bool:
+        """Whether the host and the device share memory."""
+
+    def find_host_wait(self, observer: Observer) -> str:
+        """Return the element for which a launch that has not ended may wait until the host writes it; or ""."""
+
 
 @dataclass
 class Journal:

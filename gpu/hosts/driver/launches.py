@@ -16,7 +16,15 @@ from gpu.base.errors import LaunchError, LockstepError
 from gpu.base.findings import Finding, build_error_finding, sort_findings
 from gpu.files import file_access
 from gpu.hosts.driver import machine_code
-from gpu.hosts.driver.faults import INVALID_VALUE, DriverError, DriverLaunchError, build_logic_error, format_failure
+from gpu.hosts.driver.faults import (
+    INVALID_VALUE,
+    NOT_SUPPORTED,
+    DriverError,
+    DriverLaunchError,
+    HostWaitError,
+    build_logic_error,
+    format_failure,
+)
 from gpu.hosts.driver.journal import Journal, LaunchEntry, current_journal
 from gpu.hosts.driver.memory import GlobalMemory, mark_all_written, mark_complete_memories
 from gpu.simulator.checkers.checker_set import create_checkers
@@ -222,9 +230,10 @@ class LoadedModule:
         try:
             self._execute(launch, log, memories)
         except LaunchError as error:
-            launch.is_refused = not error.kind
+            waited = self._find_host_wait(launch, log) if error.kind == "endless" else ""
+            launch.is_refused = not error.kind or bool(waited)
             launch.failure = None if launch.is_refused else build_error_finding(error)
-            raise _convert_error(error) from None
+            raise (_build_wait_error(error, waited) if waited else _convert_error(error)) from None
         finally:
             self._end(launch, log, begun)
 
@@ -241,6 +250,25 @@ class LoadedModule:
         if not launch.is_refused:
             log.entries.append(self._build_entry(launch, log, milliseconds))
             log.on_entry()
+
+    def _find_host_wait(self, launch: _Launch, log: Journal) -> str:
+        """Return the element for which an endless launch may wait until the host writes it; "" if there is none."""
+        if launch.observer is None or log.watcher is None or not log.watcher.has_host_memory:
+            return ""
+        if waited := log.watcher.find_host_wait(launch.observer):
+            return waited
+        # It may be endless in a trial, which the observer does not see.
+        try:
+            launch.kernel.launch(
+                *launch.extents,
+                launch.values,
+                shared_bytes=launch.shared_bytes,
+                observers=(launch.observer,),
+                on_print=lambda thread, text: None,
+            )
+        except LaunchError:
+            return log.watcher.find_host_wait(launch.observer)
+        return ""
 
     def _execute(self, launch: _Launch, log: Journal, memories: Sequence[GlobalMemory]) -> None:
         """Run a launch: recorded, as machine code, or in lockstep, as the journal's settings say."""
@@ -319,6 +347,15 @@ def _convert_error(error: LaunchError) -> DriverError:
         return build_logic_error(_ROUTINE, INVALID_VALUE, reason)
     failure = _REASONS.get(error.kind, "unspecified launch failure")
     return DriverLaunchError(format_failure(_ROUTINE, failure, reason))
+
+
+def _build_wait_error(error: LaunchError, waited: str) -> DriverError:
+    """Return the driver's exception for a launch that waits until the host writes an element."""
+    reason = (
+        f"{error.position}: the kernel waits in this loop for {waited}, which the host may write. The simulator runs a "
+        "launch to its end before the program continues, so it cannot run a kernel that waits for the host."
+    )
+    return HostWaitError(format_failure(_ROUTINE, NOT_SUPPORTED, reason))
 
 
 def _pad_extents(extents: Sequence[int]) -> tuple[int, int, int]:

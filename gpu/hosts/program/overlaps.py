@@ -93,6 +93,15 @@ class OverlapChecker:
         self._add(_PastOperation(time, observer, len(self._journal.entries)))
         return findings
 
+    @property
+    def has_host_memory(self) -> bool:
+        return bool(self._mapped.memories)
+
+    def find_host_wait(self, observer: Observer) -> str:
+        assert isinstance(observer, LaunchFootprint)
+        observer.finish()
+        return observer.find_host_wait(self._mapped.memories)
+
     def add_span(self, span: Span) -> bool:
         """Compare a part of the current operation, a copy or fill, with earlier ones.
 

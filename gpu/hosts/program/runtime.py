@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gpu.base.errors import KernelError, LockstepError
 from gpu.hosts.driver.faults import INVALID_VALUE as INVALID
-from gpu.hosts.driver.faults import DriverError, DriverLaunchError, DriverMemoryError
+from gpu.hosts.driver.faults import DriverError, DriverLaunchError, DriverMemoryError, HostWaitError
 from gpu.hosts.driver.launches import LoadedModule
 from gpu.hosts.program import errors
 from gpu.hosts.program.delayed_streams import ASYNCHRONOUS_ROUTINES, UNORDERED_ROUTINES, DelayedStreams
@@ -43,6 +43,8 @@ ENTRY_TYPE = ctypes.CFUNCTYPE(ctypes.c_longlong, ctypes.c_char_p, ctypes.POINTER
 
 _INTERNAL_ERROR = 70
 """Exit code of an internal error, as in sysexits.h."""
+_UNSUPPORTED = 2
+"""Exit code of a program whose kernel waits for the host."""
 _ERROR_NUMBERS = {text: number for number, (_, text) in errors.ERRORS.items()}
 _ALLOWED_AFTER_ERROR = (
     "last_error",
@@ -237,6 +239,11 @@ class Runtime:
             except DriverLaunchError as error:
                 # As on a GPU, later calls report the error.
                 self._sticky_error = _ERROR_NUMBERS.get(error.reason, errors.LAUNCH_FAILURE)
+            except HostWaitError as error:
+                # The program may wait for the kernel as long as the kernel for the program.
+                self._report_error(KernelError(str(error).partition(" - ")[2]))
+                ctypes.CDLL(None).fflush(None)
+                os._exit(_UNSUPPORTED)
             except DriverError as error:
                 if error.reason == INVALID:
                     # A GPU would accept the launch; the simulator does not support it, which no error number expresses.

@@ -268,6 +268,19 @@ class LaunchFootprint(Observer):
                         return HostFlag(site, found.get(_RELEASED) is not None)
         return None
 
+    def find_host_wait(self, addresses: Container[int]) -> str:
+        """Return a place in some arrays that strong reads test and that the launch does not write; "" if none."""
+        for (address, _), touched in self._arrays.items():
+            flags = touched.kinds.get("strong read")
+            if flags is None or address not in addresses:
+                continue
+            writes = [touched.kinds[kind] for kind in ("write", "strong write", "atomic") if kind in touched.kinds]
+            for number, record in zip(flags.numbers.tolist(), flags.records.tolist(), strict=True):
+                offset = number * flags.cell_size
+                if all(cells.find(offset, flags.cell_size) is None for cells in writes):
+                    return self._describe_element(touched.memory, record, offset)
+        return ""
+
     def _describe(self, record: int) -> OverlapSide:
         thread, event = (record >> 32) - 1, record & EVENT
         site, _, batch = self._sites[event]

@@ -127,6 +127,38 @@ def test_a_loop_that_no_thread_can_end_is_a_finding(program, option):
     }, ended.stderr  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "test", ["*flag == 0", "cuda::atomic_ref<int>(box[0]).load() == 0"], ids=["volatile", "atomic reference"]
+)
+def test_a_kernel_that_waits_for_the_host_is_refused(program, test):
+    """The program waits for the kernel too, so it is ended."""
+    ended = program(
+        f"""
+        #include <cuda/atomic>
+        __global__ void serve(int *box) {{
+            volatile int *flag = box;
+            while ({test}) {{}}
+            __threadfence_system();
+            flag[1] = 1;
+        }}
+        int main() {{
+            int *box;
+            CHECK(cudaHostAlloc(&box, 8, cudaHostAllocMapped));
+            box[0] = box[1] = 0;
+            printf("before");
+            serve<<<1, 1>>>(box);
+            ((volatile int *)box)[0] = 1;
+            while (((volatile int *)box)[1] == 0) {{}}
+        }}
+        """,
+        "--check",
+    )
+    assert (ended.code, ended.stdout) == (2, "before")
+    assert (
+        "the kernel waits in this loop for element 0 of box (global memory), which the host may write" in ended.stderr
+    )
+
+
 def test_an_endless_loop_is_named_with_its_line_in_machine_code(program):
     ended = program(
         """
