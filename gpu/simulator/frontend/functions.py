@@ -18,8 +18,8 @@ from gpu.simulator.frontend.statements import Statements
 from gpu.simulator.types import INT32, ArrayOf, Pointer, Struct, Type, decay, has_union
 
 _CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)
-_CLUSTER = "lockstep cluster "
-"""Prefix of the annotation with which the shim marks a kernel with __cluster_dims__; the extents follow."""
+_CLUSTER = "lockstep cluster"
+"""The annotation with which the shim marks a kernel with __cluster_dims__; its arguments are the extents."""
 
 _METHODS = (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION, CursorKind.CONSTRUCTOR)
 
@@ -45,16 +45,14 @@ def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cur
 
 def _cluster(definition: Cursor) -> tuple[int, int, int] | None:
     """Return the extents of a kernel's clusters, if it specifies them."""
-    marks = [child.spelling for child in definition.children if child.kind == CursorKind.ANNOTATE_ATTR]
-    extents_text = next((mark.removeprefix(_CLUSTER) for mark in marks if mark.startswith(_CLUSTER)), None)
-    if extents_text is None:
+    marks = [child for child in definition.children if child.kind == CursorKind.ANNOTATE_ATTR]
+    mark = next((each for each in marks if each.spelling == _CLUSTER), None)
+    if mark is None:
         return None
-    extents = [part.strip().rstrip("uU") for part in extents_text.split(",")]
-    if not all(extent.isdecimal() for extent in extents) or len(extents) > 3:
-        raise build_unsupported_error(
-            definition, f"__cluster_dims__({extents_text})", advice="Write one to three numbers, or macros of them."
-        )
-    x, y, z = [int(extent) for extent in extents] + [1] * (3 - len(extents))
+    extents = [child.constant for child in mark.children]
+    if not 1 <= len(extents) <= 3 or not all(isinstance(extent, int) and extent > 0 for extent in extents):
+        raise build_unsupported_error(definition, "__cluster_dims__", advice="Write one to three positive constants.")
+    x, y, z = [int(extent or 0) for extent in extents] + [1] * (3 - len(extents))
     return x, y, z
 
 

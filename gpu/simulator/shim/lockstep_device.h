@@ -14,7 +14,7 @@
 #define __constant__ __attribute__((constant))
 #define __managed__ __attribute__((device))
 #define __grid_constant__
-#define LOCKSTEP_CLUSTER_DIMS(...) __attribute__((annotate("lockstep cluster " #__VA_ARGS__)))
+#define LOCKSTEP_CLUSTER_DIMS(...) __attribute__((annotate("lockstep cluster", __VA_ARGS__)))
 #define __cluster_dims__(...) LOCKSTEP_CLUSTER_DIMS(__VA_ARGS__)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))

@@ -37,6 +37,8 @@ def _evaluate(value: ir.Expression, arguments: Mapping[int, ir.Const], cursor: C
     match value:
         case ir.Const():
             return {0: value}
+        case ir.Null():
+            return {}  # the bytes of a null pointer are zeros, as those of a variable without an initializer
         case ir.Local(_, slot) if slot in arguments:
             return {0: arguments[slot]}
         case ir.Cast(Scalar() as type, operand):

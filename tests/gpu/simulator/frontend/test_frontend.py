@@ -112,6 +112,13 @@ def test_a_static_variable_is_initialized_with_constants() -> None:
     assert error.message == "test.cu:2:24: a variable in device memory can only be initialized with constants."
 
 
+def test_a_pointer_in_device_memory_may_be_initialized_with_null() -> None:
+    source = """__device__ int *first = nullptr, *second = 0, *third = (int *)0;
+    __global__ void f(int *out) { out[0] = !first + !second + !third; }"""
+    (out,) = run_kernel(source, "f", np.zeros(1, np.int32), block=1)
+    assert out.tolist() == [3]
+
+
 def test_another_kernel_of_the_file_may_be_one_that_is_refused() -> None:
     source = (
         "__global__ void bad(int *a) { goto inside; { inside: a[0]++; } }\n__global__ void good(int *a) { a[0] = 3; }"
