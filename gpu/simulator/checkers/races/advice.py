@@ -127,6 +127,7 @@ def format_race_advice(
     has_atomic: bool,
     has_named_barriers: bool = False,
     has_mbarriers: bool = False,
+    has_grid_barriers: bool = False,
 ) -> str:
     """Return a sentence that states why two accesses race, and how to order them.
 
@@ -142,7 +143,11 @@ def format_race_advice(
         Whether the kernel has named barriers, as its warps have different roles: then not all may reach one barrier.
     has_mbarriers : bool
         Whether threads arrive at mbarriers, as those of `cuda::barrier` and `cuda::pipeline`.
+    has_grid_barriers : bool
+        Whether all blocks have met at a barrier of the grid.
     """
+    if has_grid_barriers and scope == "grid":
+        return "No barrier of the grid separates the two accesses: add a grid.sync() between them."
     advice = _ADVICE[scope].format(atomic="atomic operations on both sides" if has_atomic else "an atomic operation")
     if has_named_barriers and scope == "block":
         advice += ", or a named barrier that the threads of both reach, if not all threads of the block do"

@@ -164,6 +164,7 @@ class RaceChecker(Checker):
         self._is_child = True
 
     def launch_resumes(self, batch: BlockBatch) -> None:
+        self._has_grid_barriers = not self._tree.has_children
         # All earlier accesses happen before the following ones, so no records are needed for races.
         self._tree.resume_launch(batch, self._time)
         shadows, arrays = self._shadows, self._arrays
@@ -185,6 +186,7 @@ class RaceChecker(Checker):
     def _reset(self) -> None:
         """Reset all state for a launch by the host."""
         self._tree = LaunchTree()
+        self._has_grid_barriers = False
         self._time = 1
         self._sites = SiteTable()
         self._site_of_event = np.zeros(1024, np.int32)
@@ -835,6 +837,7 @@ class RaceChecker(Checker):
             has_atomic="atomic" in (earlier.action, site.action),
             has_named_barriers=self._has_named_barriers,
             has_mbarriers=self._order.has_mbarriers,
+            has_grid_barriers=self._has_grid_barriers,
         )
 
     def _find_update_scope(

@@ -158,6 +158,24 @@ def test_no_barrier_is_advised_between_a_test_and_a_write_of_the_same_threads(st
     assert said in found[0].message
 
 
+def test_blocks_that_meet_at_barriers_of_the_grid_need_another_one() -> None:
+    source = """#include <cooperative_groups.h>
+    __global__ void f(int *again) {
+        auto grid = cooperative_groups::this_grid();
+        for (int round = 0; round < 2; ++round) {
+            grid.sync();
+            int value = *again;
+            BARRIER
+            if (grid.thread_rank() == 0) *again = value + 1;
+        }
+    }"""
+    (finding,) = races(source.replace("BARRIER", "__syncthreads();"), make_ints(), block=32, grid=2)
+    assert finding.message.endswith(
+        "No barrier of the grid separates the two accesses: add a grid.sync() between them."
+    )
+    assert races(source.replace("BARRIER", "grid.sync();"), make_ints(), block=32, grid=2) == []
+
+
 def test_blocks_of_a_cluster_need_its_barrier() -> None:
     source = """#include <cooperative_groups.h>
     __global__ void __cluster_dims__(2, 1, 1) f(int *out) {
