@@ -5,12 +5,26 @@ from __future__ import annotations
 from typing import Literal
 
 RaceScope = Literal[
-    "instruction", "update", "claim", "copy", "running bulk", "bulk", "warp", "block", "cluster", "grid", "launches"
+    "instruction",
+    "update",
+    "claim",
+    "copy",
+    "running bulk",
+    "bulk",
+    "warp",
+    "block",
+    "cluster",
+    "grid",
+    "in place",
+    "launching block",
+    "launches",
 ]
 """The narrowest scope that contains two accesses: one instruction, or threads of one warp, block, cluster or grid, or
 two launches; "update" if threads of a block read and write one element by one statement, "claim" if they read it first
-and then write it by another one; "copy" or "running bulk" if one access is an asynchronous copy that is still running,
-the latter by an mbarrier; "bulk" if the earlier one is a bulk copy to shared memory, which an mbarrier completes."""
+and then write it by another one; "in place" if a line of a kernel reads what other blocks write in it; "launching
+block" if the earlier access is one of the block that launches the later one's grid, before the launch; "copy" or
+"running bulk" if one access is an asynchronous copy that is still running, the latter by an mbarrier; "bulk" if the
+earlier one is a bulk copy to shared memory, which an mbarrier completes."""
 
 _ADVICE: dict[RaceScope, str] = {
     "instruction": "The threads of one statement are unordered: use an atomic operation, or let one thread write",
@@ -28,6 +42,10 @@ _ADVICE: dict[RaceScope, str] = {
     "block": "No barrier separates the two accesses: add a __syncthreads() between them",
     "cluster": "No barrier separates the two accesses: add a cluster.sync() between them",
     "grid": "The blocks of a launch are unordered: use {atomic}, or a second launch",
+    "in place": "The blocks of a launch are unordered, and this line reads what others of them write: write the "
+    "results to another array, use an atomic operation, or a second launch",
+    "launching block": "A child launch follows what its thread has done before, and nothing orders the access of "
+    "another thread of the block before the launch: add a __syncthreads() before it",
     "launches": "Concurrent launches are unordered: use {atomic}, start one launch after the other has ended, or let "
     "them share a flag or lock with a __threadfence() before its release and after its acquire",
 }
@@ -69,10 +87,10 @@ _CAUSES: dict[RaceCause, str] = {
     "{scope}: use a read of device scope",
     "narrow read fence": "The fence after the read of the flag is of {scope} scope, and the thread that wrote the flag "
     "is in another {scope}: use a {fence}",
-    "unfenced write": "The flag is written without a fence before it: add a {fence} between the write of the data and "
-    "the write of the flag",
+    "unfenced write": "The flag is written without a fence before it: add a {fence} between the {access} of the data "
+    "and the write of the flag",
     "relaxed write": "The flag is written with relaxed order: write it with release order, or add a {fence} between "
-    "the write of the data and the write of the flag",
+    "the {access} of the data and the write of the flag",
     "unfenced ticket": "No fence precedes the atomic operation by which the other thread learns that the data is "
     "written: add a {fence} between the write of the data and the atomic operation",
     "narrow write": "The write of the flag is of {scope} scope, and the thread that reads the flag is in another "
@@ -100,13 +118,17 @@ _CAUSES: dict[RaceCause, str] = {
 }
 
 
-def format_race_cause(cause: RaceCause, *, fence: str, scope: str, other: str = "", barrier: str = "") -> str:
+def format_race_cause(
+    cause: RaceCause, *, access: str, fence: str, scope: str, other: str = "", barrier: str = ""
+) -> str:
     """Return a sentence that states why synchronization through memory does not order two accesses.
 
     Parameters
     ----------
     cause : RaceCause
         The cause.
+    access : str
+        The earlier access: "read", "write" or "atomic operation".
     fence : str
         A fence that both threads are in the scope of.
     scope : str
@@ -116,7 +138,7 @@ def format_race_cause(cause: RaceCause, *, fence: str, scope: str, other: str = 
     barrier : str
         A barrier for this thread and the one whose access it does not order.
     """
-    text = _CAUSES[cause].format(fence=f"{fence}()", scope=scope, other=other, barrier=barrier)
+    text = _CAUSES[cause].format(access=access, fence=f"{fence}()", scope=scope, other=other, barrier=barrier)
     return text[0].upper() + text[1:] + "."
 
 

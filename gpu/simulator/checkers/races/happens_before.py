@@ -69,6 +69,11 @@ class VectorClock:
             included |= self.acquired.includes(threads, events, self.threads_per_block)
         return included
 
+    def may_include(self, threads: Array, events: Array) -> Array:
+        """Return whether events of some threads are earlier ones of the same block, which a barrier would order."""
+        in_block: Array = threads // self.threads_per_block == self.thread // self.threads_per_block
+        return in_block & (events < self.time)
+
 
 class _PartialSync:
     """Lanes of a warp at a `__syncwarp` that wait for the other lanes of their mask, which come from another branch."""

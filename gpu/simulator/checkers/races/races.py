@@ -216,6 +216,8 @@ class RaceChecker(Checker):
         self._old_values = OldValues()
         # For each lane, the record of the last write of the flag that it read last.
         self._flags = np.zeros(batch.geometry.lanes, np.int64)
+        # The same for the write that it read before that one.
+        self._earlier_flags = np.zeros(batch.geometry.lanes, np.int64)
 
     def stale_read(self, batch: BlockBatch, read: StaleRead) -> None:
         self._old_values.add(read)
@@ -412,7 +414,11 @@ class RaceChecker(Checker):
     def _observe_flags(self, shadow: Shadow, lanes: Array, cells: Array) -> None:
         """Record who has written the flags that lanes read."""
         flags = shadow.get_or_create(_LAST_WRITE).take(cells)
-        self._flags[lanes] = np.where(flags != 0, flags, self._flags[lanes])
+        last = self._flags[lanes]
+        is_new = (flags != 0) & (flags != last)
+        if is_new.any():
+            self._earlier_flags[lanes] = np.where(is_new, last, self._earlier_flags[lanes])
+            self._flags[lanes] = np.where(is_new, flags, last)
 
     def _record_tickets(self, checked: _CheckedAccess, lanes: Array, cells: Array) -> None:
         threads, per_block = self._threads[lanes], checked.batch.geometry.lanes_per_block
@@ -815,13 +821,14 @@ class RaceChecker(Checker):
     ) -> str:
         site, is_local = checked.access.site, scope in ("warp", "block")
         is_read_and_write = (earlier.action, site.action) in (("read", "write"), ("write", "read"))
-        if scope not in ("copy", "launches"):
+        if scope not in ("copy", "launching block", "launches"):
             cause, other, barrier = self._find_cause(checked, lane, earlier, thread, event), "", ""
             if cause is None and (flag := self._find_flag_thread(lane, thread, event)) is not None:
                 cause, other, barrier = flag[0], self._describe_thread(checked, flag[1]), flag[2]
             if cause is not None:
                 return format_race_cause(
                     cause,
+                    access="atomic operation" if earlier.action == "atomic" else earlier.action,
                     fence="__threadfence_block" if is_local else "__threadfence",
                     scope="cluster" if scope == "grid" and checked.batch.cluster_blocks > 1 else "block",
                     other=other,
@@ -831,6 +838,8 @@ class RaceChecker(Checker):
             scope = "running bulk"
         elif is_local and is_read_and_write:
             scope = self._find_update_scope(checked, lane, earlier, thread) or scope
+        elif scope == "grid" and is_read_and_write and earlier.position.line_key == site.position.line_key:
+            scope = "in place"
         return format_race_advice(
             scope,
             is_one_place=is_read_and_write and earlier.position == site.position,
@@ -872,7 +881,8 @@ class RaceChecker(Checker):
                 cause = "early release" if earlier.action == "read" else "early flag"
         per_block = checked.batch.geometry.lanes_per_block
         block, other = (int(each) // per_block for each in (self._threads[lane], thread))
-        if cause is None and self._tickets.follow(block, other, event):
+        is_released = synchronization.find_flag_writer(lane, thread, event) is not None
+        if cause is None and not is_released and self._tickets.follow(block, other, event):
             cause = "unfenced ticket"
         if cause is None and (operation := self._order.find_relaxed_operation(lane, thread, event)):
             cause = "relaxed arrival" if operation == "arrival" else "relaxed wait"
@@ -888,21 +898,29 @@ class RaceChecker(Checker):
         return None if reader is None else ("unordered flag read", reader, _choose_barrier(mine, reader))
 
     def _find_flag_time(self, lane: int, thread: int, event: int) -> int:
-        """Return when the flag that a lane has read last was written by a thread, or for it; 0 if it was not.
+        """Return when a flag that a lane has read was written by a thread, or for it; 0 if it was not.
 
-        Another thread of its block writes the flag for it after a barrier that follows the event.
+        Another thread of its block writes the flag for it after a barrier that follows the event. Of the last two flags
+        the one that was written last counts.
         """
-        record = int(self._flags[lane])
-        writer, written = (record >> 32) - 1, record & EVENT
-        is_own = writer == thread or self._order.are_separated_by_barrier(thread, event, writer, written)
-        return written if record and is_own else 0
+        times = [0]
+        for record in (int(self._flags[lane]), int(self._earlier_flags[lane])):
+            writer, written = (record >> 32) - 1, record & EVENT
+            if writer == thread or self._order.are_separated_by_barrier(thread, event, writer, written):
+                times.append(written)
+        return max(times)
 
     def _find_scopes(
         self, checked: _CheckedAccess, lanes: Array, threads: Array, events: Array, other_batch: BlockBatch | None
     ) -> Array:
         """Return for each lane the index in `_SCOPES` of the narrowest scope that contains the earlier thread too."""
         if other_batch is not None:
-            return np.full(lanes.size, _SCOPES.index("launches"))
+            clocks = (clock for past, clock in self._tree.find_concurrent_accesses() if past.batch is other_batch)
+            clock = next(clocks, None)
+            scopes = np.full(lanes.size, _SCOPES.index("launches"))
+            if clock is not None:
+                scopes[clock.may_include(threads, events)] = _SCOPES.index("launching block")
+            return scopes
         if checked.shadow in self._copy_shadows.values():
             return np.full(lanes.size, _SCOPES.index("copy"))
         theirs, per_block = threads - self._order.first_thread, checked.batch.geometry.lanes_per_block
@@ -926,7 +944,9 @@ class RaceChecker(Checker):
         return f"({', '.join(map(str, thread_values))})" if isinstance(values, tuple) else str(thread_values[0])
 
 
-_SCOPES: tuple[RaceScope, ...] = ("instruction", "warp", "block", "cluster", "grid", "copy", "bulk", "launches")
+_SCOPES: tuple[RaceScope, ...] = (
+    *("instruction", "warp", "block", "cluster", "grid", "copy", "bulk", "launching block", "launches"),
+)
 """Scopes of races; a barrier for the threads of one also orders those of the scopes before it."""
 
 

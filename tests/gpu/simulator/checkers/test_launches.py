@@ -246,6 +246,20 @@ def test_the_message() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "says_barrier"),
+    [
+        ("p[t] = t;\nif (t == 0) sum<<<1, 1>>>(p, q);", True),
+        ("if (t == 0) sum<<<1, 1>>>(p, q);\np[t] = t;", False),
+        ("if (b == 1) p[t] = t;\nif (b == 0 && t == 0) sum<<<1, 1>>>(p, q);", False),
+    ],
+    ids=["before the launch", "after the launch", "in another block"],
+)
+def test_a_launch_that_a_barrier_would_order_needs_one(body: str, *, says_barrier: bool) -> None:
+    (finding,) = check_races(body, 2 if "b ==" in body else 1, 2).findings
+    assert ("add a __syncthreads() before it" in finding.message) is says_barrier
+
+
 def test_parts_of_an_element_race() -> None:
     source = """
     __global__ void bytes(unsigned char *p) { p[5] = 1; }

@@ -128,6 +128,13 @@ ORDERED_BY = {
         "if (blockIdx.x == 0 && t == 0) data[0] = t;\nif (blockIdx.x == 1 && t == 0) out[i] = data[0];",
         "The blocks of a launch are unordered: use an atomic operation, or a second launch.",
     ),
+    "two blocks, in place": (
+        "data[i] = data[(i + 64) % 128];",
+        (
+            "The blocks of a launch are unordered, and this line reads what others of them write: write the results to "
+            "another array, use an atomic operation, or a second launch."
+        ),
+    ),
     "two blocks, one with an atomic": (
         "if (blockIdx.x == 0 && t == 0) atomicAdd(&data[0], 1);\nif (blockIdx.x == 1 && t == 0) data[0] = 5;",
         "The blocks of a launch are unordered: use atomic operations on both sides, or a second launch.",

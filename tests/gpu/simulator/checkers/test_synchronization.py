@@ -627,6 +627,35 @@ def test_one_block_folds(before: str, which: int, after: str, cause: str) -> Non
     check(Program(FOLD.format(before=before, which=which, after=after), cause, 6, 64))
 
 
+@pytest.mark.parametrize(("barrier", "cause"), [("__syncthreads();", ""), ("", LONE_WRITE)])
+def test_the_thread_with_the_ticket_releases_the_data_of_its_block(barrier: str, cause: str) -> None:
+    body = f"""__shared__ bool last;
+    data[b * blockDim.x + t] = t; {barrier}
+    if (t == 0) {{ __threadfence(); last = atomicAdd(flag, 1) == gridDim.x - 1; __threadfence(); }}
+    __syncthreads();
+    if (last) for (int k = 0; k < gridDim.x; k++) out[t] += data[k * blockDim.x + t];"""
+    check(Program(body, cause, 2, 32))
+
+
+@pytest.mark.parametrize(("order", "cause"), [("release", ""), ("relaxed", RELAXED_WRITE)])
+def test_a_slot_is_released_before_another_counter_is_read(order: str, cause: str) -> None:
+    body = f"""ref slot(flag[0]), counter(flag[1]);
+    if (b == 0) {{
+        out[0] = data[0];
+        slot.store(1, cuda::memory_order_{order});
+        counter.store(1, cuda::memory_order_relaxed);
+    }} else if (b == 1) {{
+        while (!counter.load(cuda::memory_order_relaxed)) {{}}
+        counter.store(2, cuda::memory_order_relaxed);
+    }} else {{
+        while (!slot.load(cuda::memory_order_acquire)) {{}}
+        while (counter.load(cuda::memory_order_relaxed) < 2) {{}}
+        data[0] = 5;
+    }}"""
+    head = ATOMIC_REF + "\nusing ref = cuda::atomic_ref<int, cuda::thread_scope_device>;"
+    check(Program(body, cause, 3, 1, head))
+
+
 def test_one_block_folds_volatile_data_without_a_fence() -> None:
     """As in NVIDIA's sample threadFenceReduction."""
     body = FOLD.format(before=FENCE, which=1, after="").replace("data[", "((volatile int *)data)[")
