@@ -42,6 +42,9 @@ Array = npt.NDArray[Any]
 SEQUENCE = "release sequence"
 """The slot of shadow memory with the numbers of release sequences, from 1."""
 
+_MAX_RELEASES = 1 << 14
+"""The most threads whose last release is recorded."""
+
 _ACQUIRES = ("acquire", "acq_rel")
 _ORDERING = {*RELEASE_ORDERS, *_ACQUIRES}
 
@@ -72,6 +75,16 @@ class _Observation:
     time: int
     is_acquired: bool = False
     is_relaxed: bool = False
+
+
+@dataclass(frozen=True)
+class _Release:
+    """A release by a thread: its sequence, the number of releases up to it, its event, and whether it is relaxed."""
+
+    sequence: ReleaseSequence
+    length: int
+    time: int
+    is_relaxed: bool
 
 
 @dataclass
@@ -125,6 +138,8 @@ class Synchronization:
         self._sections = CriticalSections()
         self._of_lane: dict[int, _Knowledge] = {}
         self._of_block: dict[int, _Knowledge] = {}
+        # The last release of each thread, to name causes.
+        self._last_releases: dict[int, _Release] = {}
         # The events of other launches that threads of earlier batches have acquired, by launch.
         self._launches: Mapping[int, AcquiredClock] = {}
         self.has_fences = False
@@ -463,7 +478,11 @@ class Synchronization:
                 else self._release_fenced(lane, level)
             )
             cluster = int(self._cluster_of_block[lane // self._threads_per_block])
-            self._sequences[number - 1].append(cluster, snapshots, is_narrow=level < DEVICE_LEVEL)
+            sequence = self._sequences[number - 1]
+            sequence.append(cluster, snapshots, is_narrow=level < DEVICE_LEVEL)
+            thread = self._first_thread + lane
+            if thread in self._last_releases or len(self._last_releases) < _MAX_RELEASES:
+                self._last_releases[thread] = _Release(sequence, sequence.length, time, site.has_relaxed_order)
 
     def _find_releases(self, site: AccessSite, lanes: Array, written: Array | None) -> Array:
         """Return whether strong accesses of lanes are releases; `written` are those that write, None for all."""
@@ -673,6 +692,11 @@ class Synchronization:
                     sequence.find_known_events(length, self._reader(lane, DEVICE_LEVEL), weak=False), one
                 ):
                     return "ignored flag"
+        release = self._last_releases.get(thread)
+        if release is not None and release.time > event:
+            observed = (each.observations.get(release.sequence) for each in known)
+            if any(each is not None and each.length >= release.length for each in observed):
+                return "relaxed write" if release.is_relaxed else "unfenced write"
         return None
 
     def find_flag_writer(self, lane: int, thread: int, event: int) -> int | None:

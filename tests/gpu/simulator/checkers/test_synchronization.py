@@ -637,6 +637,25 @@ def test_the_thread_with_the_ticket_releases_the_data_of_its_block(barrier: str,
     check(Program(body, cause, 2, 32))
 
 
+@pytest.mark.parametrize(("fence", "cause"), [(FENCE, ""), ("", NO_RELEASE_FENCE)])
+def test_each_reader_of_a_lock_releases_it(fence: str, cause: str) -> None:
+    """A reader's fence before its reads does not order them, and another reader is the last to release the lock."""
+    body = f"""if (b < 2) {{
+        while (b == 1 && !*(volatile int *)(out + 9)) {{}}
+        atomicAdd(flag, 1); __threadfence();
+        out[b] = data[b];
+        {fence} atomicAdd(flag, -1);
+        if (b == 0) *(volatile int *)(out + 9) = 1;
+        atomicAdd(flag + 1, 1);
+    }} else {{
+        while (atomicAdd(flag + 1, 0) < 2) {{}}
+        while (atomicCAS(flag, 0, -1) != 0) {{}}
+        __threadfence();
+        data[0] = 5;
+    }}"""
+    check(Program(body, cause, 3, 1))
+
+
 @pytest.mark.parametrize(("order", "cause"), [("release", ""), ("relaxed", RELAXED_WRITE)])
 def test_a_slot_is_released_before_another_counter_is_read(order: str, cause: str) -> None:
     body = f"""ref slot(flag[0]), counter(flag[1]);
