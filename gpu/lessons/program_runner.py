@@ -22,6 +22,7 @@ from gpu.base.child_processes import (
 )
 from gpu.base.errors import CompileError, InputError, SourcePosition
 from gpu.base.findings import Finding
+from gpu.base.folders import cache_folder
 from gpu.base.paths import ROOT
 from gpu.base.schedules import ROUND_ROBIN
 
@@ -109,7 +110,13 @@ class ProgramRunner:
 
     def __init__(self, name: str, text: str) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="lockstep-program-"))
-        environment = {**ONE_THREAD, "TMPDIR": str(self._folder), "HOME": str(self._folder), **keep_user_packages()}
+        environment = {
+            **ONE_THREAD,
+            "TMPDIR": str(self._folder),
+            "HOME": str(self._folder),
+            "LOCKSTEP_CACHE": str(cache_folder()),
+            **keep_user_packages(),
+        }
         script = str(ROOT / "gpu" / "process" / "programs" / "start.py")
         self._process = start_python(script, environment=environment, inherited=_INHERITED, own_session=True)
         try:

@@ -110,7 +110,7 @@ def compile_program(files: Sequence[Path], options: HostOptions, folder: Path) -
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = separate_variables(list(pool.map(partial(_preprocess_file, options, empty), range(len(files)), files)))
         objects = [folder / f"{number}.o" for number in range(len(files))]
-        key = _cache_key(texts, files, options)
+        key = _cache_key([_move_stand_ins(text, empty) for text in texts], files, options)
         entry = folders.cache_folder() / f"{key}.host"
         target = folder / "program.so"
         cached = disk.read_entry(entry, key)
@@ -250,8 +250,13 @@ _FLAGS = ("-O1", "-g1", "-fPIC", "-w", "-c")
 _MARKER_FOLDER = re.compile(rb'^(# \d+ ")[^"\n]*/(?=[^"/\n]+")', re.MULTILINE)
 
 
+def _move_stand_ins(text: bytes, folder: Path) -> bytes:
+    """Return a text as if the stand-ins for headers, which call nothing, were in the current folder."""
+    return text.replace(b'"%b' % os.fsencode(folder / "_")[:-1], b'"')
+
+
 def _cache_key(texts: Sequence[bytes], files: Sequence[Path], options: HostOptions) -> str:
-    """Return a key that is the same wherever the files, and the stand-ins for headers, are.
+    """Return a key that is the same wherever the files are.
 
     The folders in line markers matter to the debugger alone, unless the compiler is asked for a file's name.
     """

@@ -60,6 +60,7 @@ def main() -> None:
     resource_limits.allow_termination(counts_clock=False)
     resource_limits.lower_limit("RLIMIT_CPU", _COMPILE_CPU_LIMIT_S, _COMPILE_CPU_LIMIT_S + 1)
     folder = Path(request["folder"])
+    os.chdir(folder)  # texts with the file's name would differ in each folder, and no cache would have the program
     program: _Program | None = None
     try:
         program, answer = _compile(request, folder), {}
@@ -82,7 +83,7 @@ def _end_with_parent() -> None:
 
 
 def _compile(request: Mapping[str, Any], folder: Path) -> _Program:
-    file = folder / request["name"]
+    file = Path(request["name"])
     file.write_text(request["text"], encoding="utf-8")
     confine_includes(folder)
     unit = ProgramUnit(file, {}, ())
@@ -184,6 +185,7 @@ class _Program:
             channel = os.dup2(journal_file.fileno(), 3, inheritable=False)
             os.closerange(4, os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 1 << 12)
             signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it
+            os.environ.pop("LOCKSTEP_CACHE", None)  # the program need not know the user's folders
             if reason := confine_process(self.unit.path.parent):
                 _write_line(channel, {"unsupported": reason})
                 os._exit(_INTERNAL_ERROR)

@@ -78,7 +78,7 @@ int main() {
     tell("execute", execv("/bin/true", words));
     for (int handle = 4; handle < 64; ++handle)
         if (fcntl(handle, F_GETFD) != -1) tell("descriptor", 0);
-    printf("secret %s\n", getenv("LOCKSTEP_SECRET") ? "works" : "hidden");
+    printf("secret %s\n", getenv("LOCKSTEP_SECRET") || getenv("LOCKSTEP_CACHE") ? "works" : "hidden");
     std::thread([] { tell("thread", 0); }).join();
     return 0;
 }
@@ -163,6 +163,14 @@ def test_a_program_without_main_ends_with_an_error() -> None:
         run = runner.run("")
         assert run.code != 0
         assert "main" in run.errors
+
+
+def test_a_program_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path / "cache"))
+    for _ in range(2):
+        with ProgramRunner("good.cu", "#include <builtin_types.h>\nint main() { return 3; }") as runner:
+            assert runner.run("").code == 3
+    assert len([*(tmp_path / "cache").glob("*.host")]) == 1
 
 
 def test_programs_that_cannot_be_confined_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,23 @@ def test_a_program_in_another_folder_is_compiled_again_only_if_it_names_its_file
     assert len([*cache.glob("*.host")]) == entries
 
 
+def test_a_program_that_names_its_file_is_compiled_once_though_the_headers_folder_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(cache))
+    file = tmp_path / "program.cpp"
+    file.write_text(
+        "#include <device_launch_parameters.h>\n"
+        'extern "C" const char *text(const char *file = __builtin_FILE()) { return file; }\n'
+    )
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        compile_program([file], HostOptions(), tmp_path / name)
+    assert len([*cache.glob("*.host")]) == 1
+
+
 def test_the_file_that_is_linked_to_every_program_is_compiled_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
