@@ -2,15 +2,12 @@
 
 `gpu.process.guard` starts it: python guard_process.py FOLDER. The parent writes a line with the numbers of its child
 processes to this process's input whenever they change; if the input ends without a farewell, the parent was killed.
-Only the standard library is imported, for a fast start.
+Only the standard library is imported, for a fast start, and most of it only if the parent is killed.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import shutil
-import signal
 import sys
 
 FAREWELL = "goodbye"
@@ -23,6 +20,10 @@ def run_guard(folder: str) -> None:
         if line.strip() == FAREWELL:
             return
         watched = [int(word) for word in line.split()]
+    import contextlib
+    import shutil
+    import signal
+
     for process_id in watched:
         with contextlib.suppress(OSError):
             if hasattr(os, "killpg"):
