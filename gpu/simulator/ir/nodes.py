@@ -739,7 +739,7 @@ class SharedVariable:
         return "extern" if self.is_dynamic else self.original or self
 
 
-@dataclass
+@dataclass(eq=False)
 class Function:
     """A kernel or a `__device__` function. `body` is filled in after the object exists, so that calls can name it.
 

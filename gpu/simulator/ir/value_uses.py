@@ -10,13 +10,16 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, get_args
+from weakref import WeakKeyDictionary
 
 from gpu.simulator.ir import nodes as ir
 from gpu.simulator.ir.guesses import find_guesses
 from gpu.simulator.ir.validated_reads import find_validated_reads
-from gpu.simulator.ir.walking import Visitor
+from gpu.simulator.ir.walking import Visitor, child_nodes
 from gpu.simulator.types import Pointer
+
+_EXPRESSIONS = frozenset(get_args(ir.Expression))
 
 
 class ValueUse(IntEnum):
@@ -44,12 +47,13 @@ class ValueUses:
 
     def analyze_kernel(self, functions: Sequence[ir.Function]) -> None:
         """Determine the uses of the strong reads in a kernel and the functions that it calls; the kernel is first."""
-        self._kernels.append(functions[0])  # keeps the nodes alive, whose identities are the keys
-        uses = _KernelUses(functions).find_uses()
-        validated = find_validated_reads(functions)
-        uses |= dict.fromkeys(validated.valid, ValueUse.VALIDATED) | dict.fromkeys(validated.invalid, ValueUse.DATA)
+        kernel = functions[0]
+        self._kernels.append(kernel)  # keeps the nodes alive, whose identities are the keys
+        if kernel not in _analyzed:
+            _analyzed[kernel] = _find_uses_and_guesses(functions)
+        uses, guesses = _analyzed[kernel]
         self._uses |= uses
-        self._guesses |= find_guesses(functions, {place for place, use in uses.items() if use >= ValueUse.WAIT})
+        self._guesses |= guesses
 
     def find_use(self, place: ir.Element) -> ValueUse:
         """Return the use of the value that is read at a place."""
@@ -62,6 +66,17 @@ class ValueUses:
 
 # The exchanges whose results consist of the values of other lanes, their second argument.
 _VALUE_EXCHANGES = ("__shfl", "__reduce")
+
+
+def _find_uses_and_guesses(functions: Sequence[ir.Function]) -> tuple[dict[int, ValueUse], set[int]]:
+    uses = _KernelUses(functions).find_uses()
+    validated = find_validated_reads(functions)
+    uses |= dict.fromkeys(validated.valid, ValueUse.VALIDATED) | dict.fromkeys(validated.invalid, ValueUse.DATA)
+    return uses, find_guesses(functions, {place for place, use in uses.items() if use >= ValueUse.WAIT})
+
+
+_analyzed: WeakKeyDictionary[ir.Function, tuple[dict[int, ValueUse], set[int]]] = WeakKeyDictionary()
+"""Results of kernels, by the identity of the reads: a first launch asks for them four times."""
 
 
 @dataclass
@@ -270,10 +285,10 @@ class _KernelUses(Visitor):
 
     def visit_other(self, node: Any, use: ValueUse) -> None:
         """Treat the operands of all other expressions as deciding a branch."""
-        for part in vars(node).values() if hasattr(node, "__dataclass_fields__") else ():
-            for inner in part if isinstance(part, tuple) else (part,):
-                if isinstance(inner, ir.Expression):
-                    self.visit(inner, max(use, ValueUse.BRANCH))
+        use = max(use, ValueUse.BRANCH)
+        for inner in child_nodes(node):
+            if type(inner) in _EXPRESSIONS:
+                self.visit(inner, use)
 
     def _read(self, place: ir.Element, use: ValueUse) -> None:
         self._uses[id(place)] = max(use, self._uses.get(id(place), ValueUse.DATA))

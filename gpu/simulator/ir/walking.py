@@ -6,12 +6,14 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, ClassVar, TypeVar, get_args
 
 from gpu.base.errors import SourcePosition
 from gpu.simulator.ir import nodes
 from gpu.simulator.types import Type
+
+Result = TypeVar("Result")
 
 _LEAVES = nodes.Function | SourcePosition | Type
 
@@ -32,10 +34,21 @@ def _inner_field_names(kind: type) -> tuple[str, ...]:
     return tuple(each.name for each in fields if not _PLAIN.fullmatch(str(each.type)))
 
 
-# Cached, because looking them up for each node takes half of a traversal's time.
-_fields: Callable[[type], tuple[str, ...] | None] = cache(_field_names)
-_inner_fields: Callable[[type], tuple[str, ...]] = cache(_inner_field_names)
-_is_inner: Callable[[type], bool] = cache(lambda kind: not issubclass(kind, _LEAVES) and dataclasses.is_dataclass(kind))
+class _ClassFacts(dict[type, Result]):
+    """Results of a function of classes: a dictionary, because a call for each node takes half of a traversal's time."""
+
+    def __init__(self, find: Callable[[type], Result]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, kind: type) -> Result:
+        fact = self[kind] = self._find(kind)
+        return fact
+
+
+_fields = _ClassFacts(_field_names)
+_inner_fields = _ClassFacts(_inner_field_names)
+_is_inner = _ClassFacts(lambda kind: not issubclass(kind, _LEAVES) and dataclasses.is_dataclass(kind))
 
 
 _METHOD_NAMES = {
@@ -65,8 +78,6 @@ class Visitor:
         """Handle a node of a class without a method."""
         raise AssertionError(node)
 
-
-Result = TypeVar("Result")
 
 _cache: dict[tuple[Any, int], tuple[Any, Any]] = {}
 _active_caches: list[None] = []
@@ -100,17 +111,19 @@ def cache_query(query: Callable[[Any], Result]) -> Callable[[Any], Result]:
     return cached_query
 
 
-@cache_query
 def child_nodes(node: Any) -> list[Any]:
     """Return the IR nodes directly within a node."""
     nodes: list[Any] = []
-    for name in _inner_fields(type(node)):
+    for name in _inner_fields[type(node)]:
         value = getattr(node, name)
-        for inner in value if isinstance(value, tuple) else (value,):
-            if isinstance(inner, tuple):
-                nodes += [part for part in inner if _fields(type(part)) is not None]
-            elif _is_inner(type(inner)):
-                nodes.append(inner)
+        if _is_inner[type(value)]:
+            nodes.append(value)
+        elif isinstance(value, tuple):
+            for inner in value:
+                if _is_inner[type(inner)]:
+                    nodes.append(inner)
+                elif isinstance(inner, tuple):
+                    nodes += [part for part in inner if _fields[type(part)] is not None]
     return nodes
 
 
@@ -132,11 +145,11 @@ def inner_statements(statement: nodes.Statement) -> Iterator[nodes.Statement]:
 def replace_children(node: Any, replace: Callable[[Any], Any]) -> Any:
     """Return a copy of a node in which a function's results replace its direct children."""
     changed: dict[str, Any] = {}
-    for name in _fields(type(node)) or ():
+    for name in _fields[type(node)] or ():
         value = getattr(node, name)
         if isinstance(value, tuple):
             changed[name] = tuple(replace(part) if dataclasses.is_dataclass(part) else part for part in value)
-        elif _is_inner(type(value)):
+        elif _is_inner[type(value)]:
             changed[name] = replace(value)
     return dataclasses.replace(node, **changed)
 
