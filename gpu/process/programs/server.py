@@ -35,6 +35,7 @@ from gpu.hosts.driver.memory import total_memory
 from gpu.hosts.program.host_compiler import HostOptions, compile_program
 from gpu.hosts.program.main_runner import call_main
 from gpu.hosts.program.program_units import ProgramUnit
+from gpu.process.file_access import find_python_folders
 from gpu.process.programs.confinement import MAX_OUTPUT_BYTES, confine_process
 from gpu.process.programs.watched_runtime import REPORT, WatchedRuntime
 from gpu.simulator.frontend.clang.parsing import confine_includes
@@ -98,9 +99,10 @@ def _prepare_runs(module: LoadedModule) -> None:
     import numpy.ctypeslib  # noqa: F401  # NumPy imports it at the first access
 
     total_memory()  # imports psutil
+    find_python_folders()  # imports llvmlite
     for name in module.module.kernels:
         with suppress(LockstepError):  # the launch reports it
-            module.module.kernel(name)
+            module.module.kernel(name).prepare_launch()
 
 
 def _locate_error(error: CompileError, *, file_name: str) -> dict[str, Any]:

@@ -113,6 +113,11 @@ class SimulatedKernel:
         """What the kernel's code shows about its shared memory, and how its threads synchronize."""
         return self._code.traits
 
+    def prepare_launch(self) -> None:
+        """Compile the kernel, and choose the orders of its trials: what a first launch does."""
+        self._compiler.get_function(self._function).compile(is_kernel=True)
+        _ = self._trial_orders, self._uses_async_proxy
+
     def with_compiler(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, compiled by another compiler."""
         return SimulatedKernel(self.function, compiler, self._code.variables, self._shared_limit)

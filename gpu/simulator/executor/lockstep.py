@@ -45,7 +45,7 @@ _ITERATIONS_PER_TEST = 4
 
 
 class CompiledFunction:
-    """A kernel or `__device__` function, compiled to closures at its first call."""
+    """A kernel or `__device__` function, compiled to closures at its first call or before."""
 
     def __init__(self, function: ir.Function, compiler: LockstepCompiler) -> None:
         self.function = function
@@ -87,14 +87,18 @@ class CompiledFunction:
         return self._run(CallFrame(batch, self.function.slots, None, variables, 0), mask, values)
 
     def _run(self, frame: CallFrame, mask: LaneMask, arguments: Sequence[Any]) -> LaneMask | None:
-        if self._body is None:
-            self._body = self._compiler.compile_body(self.function, is_kernel=frame.kernel is None)
+        body = self._body or self.compile(is_kernel=frame.kernel is None)
         for shared in self.function.shared:
             frame.values[shared.slot] = self._values.lift(get_shared_memory(frame.batch, shared))
         for slot, argument in enumerate(arguments):
             frame.values[slot] = argument
             frame.declaration_masks[slot] = mask
-        return self._body(frame, mask)
+        return body(frame, mask)
+
+    def compile(self, *, is_kernel: bool) -> Executable:
+        """Compile the body, which a call otherwise does, and return it."""
+        self._body = self._compiler.compile_body(self.function, is_kernel=is_kernel)
+        return self._body
 
 
 class LockstepCompiler:
