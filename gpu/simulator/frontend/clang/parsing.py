@@ -15,7 +15,7 @@ from clang import cindex
 from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from gpu.base.errors import CompileError, SourcePosition
-from gpu.files.sources import RELAXED_CONSTEXPR, has_computed_include, read_includes
+from gpu.files.sources import INCLUDE, RELAXED_CONSTEXPR, has_computed_include, read_includes
 from gpu.simulator.frontend.clang.child_launches import KERNEL_MARK, SourceMap, is_child_launch, rewrite_launches
 from gpu.simulator.frontend.clang.cursors import ClangType, Cursor, SyntaxTree
 from gpu.simulator.frontend.clang.host_calls import STRICT_CONSTEXPR, describe_host_call
@@ -217,7 +217,7 @@ def _parse_text(
     """Parse a text with options for its macros and folders; add empty files and rewrite texts until clang accepts."""
     general, own = options
     arguments = [*general, *header.arguments, *own]
-    files = {str(path): text}
+    files = {str(path): text, **_list_stubs(text)}
     edits: dict[str, SourceMap] = {}
     while True:
         unit = _parse_unit(str(path), tuple(arguments), list(files.items()), is_reparse=is_reparse)
@@ -251,6 +251,21 @@ def _parse_text(
         with_launches = (*general, "-DLOCKSTEP_CHILD_LAUNCHES")
         header = header if header is UNCOMPILED_HEADER else get_precompiled_header(with_launches)
         arguments = [*with_launches, *header.arguments, *own]
+
+
+def _list_stubs(text: str) -> dict[str, str]:
+    """Return empty files for a text's includes, which clang uses for those that are nowhere else.
+
+    Without them it stops at each missing include, and the text is parsed once more for each. Such an empty file would
+    also answer `__has_include`; texts with a test or an include that needs an expansion have none.
+    """
+    if has_computed_include(text):
+        return {}
+    names = {name for name in INCLUDE.findall(text) if _PLAIN_NAME.fullmatch(name)}
+    return {str(_MISSING_INCLUDE_FOLDER / name): "" for name in names}
+
+
+_PLAIN_NAME = re.compile(r"\w[\w.+-]*(/\w[\w.+-]*)*")
 
 
 def _find_skipped_lines(

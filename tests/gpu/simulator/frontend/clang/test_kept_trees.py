@@ -47,6 +47,14 @@ def test_another_module_of_a_text_needs_no_parse(tmp_path: Path, parses: list[st
     assert len(parses) == 3
 
 
+def test_a_text_with_several_missing_headers_is_parsed_once(tmp_path: Path, parses: list[str]) -> None:
+    (tmp_path / "value.h").write_text("#define VALUE 5\n")
+    for name in ("value.h", tmp_path / "value.h"):
+        text = f'#include <vector>\n#include "absent.h"\n#include "{name}"\n{TEXT}'
+        assert run_kernel(text, tmp_path) == 8
+    assert len(parses) == 2
+
+
 NAMED = '#include "value.h"\n'
 INCLUDES = [
     (NAMED, {}),
