@@ -16,6 +16,7 @@ from gpu.files import decoder
 from gpu.files.images import Image, convert_for_display, read_image
 from tests import needs
 from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, big_endian_rows, png, refusal, write_file
+from tests.tiers import spread
 
 
 @pytest.mark.parametrize(
@@ -114,12 +115,15 @@ def test_jpeg(tmp_path, mode):
     assert np.abs(gray.astype(int) - np.asarray(smooth)).max() < 6
 
 
-@pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize(
-    ("name", "pixels"),
-    [("a.png", GRAY8), ("a.png", GRAY16), ("a.tif", GRAY8), ("a.tif", RGB8), ("a.tif", GRAY16), ("a.jpg", RGB8)],
+    ("orientation", "file"),
+    spread(
+        range(1, 9),
+        [("a.png", GRAY8), ("a.png", GRAY16), ("a.tif", GRAY8), ("a.tif", RGB8), ("a.tif", GRAY16), ("a.jpg", RGB8)],
+    ),
 )
-def test_orientation(tmp_path, name, pixels, orientation):
+def test_orientation(tmp_path, orientation, file):
+    name, pixels = file
     exif = PIL.Image.Exif()
     plain = PIL.Image.fromarray(pixels)
     plain.save(tmp_path / f"plain-{name}")

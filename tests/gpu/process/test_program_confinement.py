@@ -257,9 +257,15 @@ def test_the_users_packages_are_found_with_another_home(monkeypatch: pytest.Monk
 
 
 def test_a_class_of_programs_is_graded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    solution = read_kernel_file(LIBRARY / "26-host-launches", "copies.cu")
-    lesson = str(LIBRARY / "26-host-launches" / "copies.cu")
-    spy = f'FILE *file = fopen("{lesson}", "r"); if (file || fopen("{tmp_path}/a-good.cu", "r")) return 1;'
+    folder = tmp_path / "lesson"
+    shutil.copytree(LIBRARY / "26-host-launches", folder)
+    words = (folder / "lesson.md").read_text("utf-8")
+    sizes = "sizes = [1, 5, 127, 128, 129, 2050]"
+    assert sizes in words
+    (folder / "lesson.md").write_text(words.replace(sizes, "sizes = [5, 129]"), "utf-8")
+    solution = read_kernel_file(folder, "copies.cu")
+    lesson = str(folder / "copies.cu")
+    spy = f'FILE *file = fopen("{lesson}", "r"); if (file || fopen("{tmp_path}/class/a-good.cu", "r")) return 1;'
     texts = {
         "a-good.cu": solution,
         "b-spy.cu": solution.replace("int n;", f"int n; {spy}"),
@@ -268,9 +274,10 @@ def test_a_class_of_programs_is_graded(tmp_path: Path, capsys: pytest.CaptureFix
         ),
         "d-include.cu": f'#include "{lesson}"\n',
     }
+    (tmp_path / "class").mkdir()
     for name, text in texts.items():
-        (tmp_path / name).write_text(text, "utf-8")
-    code = cli.main(["grade", "26-host-launches/copies", str(tmp_path), "--json", "--seed", "5"], NO_WINDOW)
+        (tmp_path / "class" / name).write_text(text, "utf-8")
+    code = cli.main(["grade", f"{folder}/copies", str(tmp_path / "class"), "--json", "--seed", "5"], NO_WINDOW)
     graded = {each["name"]: each for each in json.loads(capsys.readouterr().out)["submissions"]}
     assert code == 1
     assert [each["accepted"] for each in graded.values()] == [True, True, False, False], graded
