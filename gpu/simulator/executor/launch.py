@@ -115,8 +115,8 @@ class SimulatedKernel:
 
     def prepare_launch(self) -> None:
         """Compile the kernel, and choose the orders of its trials: what a first launch does."""
-        self._compiler.get_function(self._function).compile(is_kernel=True)
-        _ = self._trial_orders, self._uses_async_proxy
+        self._code.compiler.get_function(self.function).compile(is_kernel=True)
+        _ = self._trial_plan.orders, self.traits.uses_async_proxy
 
     def with_compiler(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, compiled by another compiler."""
