@@ -69,14 +69,7 @@ def prepare_cases_ahead(cases: Iterable[tuple[Pattern, Case]], seed: int, lookah
 
 
 def measure(engine: Engine, prepared: PreparedCase, repetitions: int) -> Iterator[Measurement]:
-    """Measure each variant, and yield its row.
-
-    Parameters
-    ----------
-    engine : Engine
-    prepared : PreparedCase
-    repetitions : int
-    """
+    """Measure each variant, and yield its row."""
     pattern, case, inputs, params = prepared.pattern, prepared.case, prepared.inputs, prepared.params
     amount, unit = compute_amount(pattern, inputs, params)
     for variant in pattern.variants:
@@ -106,13 +99,6 @@ def verify_and_time(
     engine: Engine, variant: Variant, prepared: PreparedCase, repetitions: int
 ) -> tuple[bool, tuple[float, ...]]:
     """Run a variant, compare its result with the reference result and, if it is correct, time its launches.
-
-    Parameters
-    ----------
-    engine : Engine
-    variant : Variant
-    prepared : PreparedCase
-    repetitions : int
 
     Returns
     -------

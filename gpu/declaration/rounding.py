@@ -26,12 +26,7 @@ def gamma(roundings: int) -> float:
 
 @dataclass(frozen=True)
 class RoundingBound:
-    """Error bound of each element of a result: an absolute part plus a part relative to its magnitude.
-
-    Parameters
-    ----------
-    absolute, relative : float
-    """
+    """Error bound of each element of a result: an absolute part plus a part relative to its magnitude."""
 
     absolute: float
     relative: float

@@ -28,10 +28,6 @@ from gpu.simulator.disk import find_problem
 class ClusterSession:
     """Execute requests on a cluster; requests that need no device, such as reading a file, run in this process.
 
-    Parameters
-    ----------
-    settings : ClusterSettings
-
     Raises
     ------
     InputError

@@ -47,11 +47,6 @@ def draw_task_graph(run: DistributedRun, title: str) -> str:
     At the top is the task graph, with a row for each step of each round, from the input's chunks down; below it is the
     workers' timeline. The graph shows only the last execution of a repeated task, the timeline all of them. With more
     than `MAX_CELLS` tasks there is no graph.
-
-    Parameters
-    ----------
-    run : DistributedRun
-    title : str
     """
     number = {worker.address: index for index, worker in enumerate(run.workers)}
     layout = lay_out_tasks(run.tasks if len(run.tasks) <= MAX_CELLS else ())

@@ -67,12 +67,7 @@ class Symbol:
 
 
 class Symbols:
-    """The symbols of a dataflow's cells.
-
-    Parameters
-    ----------
-    dataflow : Dataflow
-    """
+    """The symbols of a dataflow's cells."""
 
     def __init__(self, dataflow: Dataflow) -> None:
         self._dataflow = dataflow

@@ -84,12 +84,7 @@ class Counts:
 
 
 class Tally:
-    """Counts of a recording at any moment, and of its latest step.
-
-    Parameters
-    ----------
-    recording : Recording
-    """
+    """Counts of a recording at any moment, and of its latest step."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording

@@ -24,11 +24,6 @@ _BAR_WIDTH = 30
 class ClusterRunner:
     """Runs patterns on an open cluster.
 
-    Parameters
-    ----------
-    cluster : Cluster
-    options : ClusterRunOptions
-
     Raises
     ------
     InputError

@@ -57,13 +57,7 @@ def has_hooks() -> bool:
 
 @named("cupy.cuda.memory_hooks.debug_print.DebugPrintHook")
 class DebugPrintHook(MemoryHook):
-    """Prints a line of JSON for each allocation and release.
-
-    Parameters
-    ----------
-    file : text file
-    flush : bool
-    """
+    """Prints a line of JSON for each allocation and release."""
 
     name = "DebugPrintHook"
 

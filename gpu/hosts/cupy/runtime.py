@@ -85,12 +85,7 @@ def _copy_2d(dst: int, dpitch: int, src: int, spitch: int, width: int, height: i
 
 
 class _PointerAttributes:
-    """The attributes of an address.
-
-    Parameters
-    ----------
-    address : int
-    """
+    """The attributes of an address."""
 
     def __init__(self, address: int) -> None:
         is_device = memory.is_device_address(address)

@@ -163,12 +163,7 @@ def current_journal() -> Journal:
 
 
 class JournalPacker:
-    """Packer of a journal's new entries for another process, which tolerates a sudden end of this one.
-
-    Parameters
-    ----------
-    journal : Journal
-    """
+    """Packer of a journal's new entries for another process, which tolerates a sudden end of this one."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

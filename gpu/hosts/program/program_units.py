@@ -20,14 +20,7 @@ _CUDA_SUFFIXES = (".cu", ".cuh")
 
 @dataclass(frozen=True)
 class ProgramUnit:
-    """A source file of a program.
-
-    Parameters
-    ----------
-    path : Path
-    defines : dict of str to str
-    include_dirs : tuple of Path
-    """
+    """A source file of a program."""
 
     path: Path
     defines: dict[str, str]

@@ -124,12 +124,7 @@ def nearest_body(bodies: Array, camera: Camera, width: int, height: int, x: floa
 
 
 class Painter:
-    """Draws pictures of bodies, and reuses its device memory while the size of the pictures stays the same.
-
-    Parameters
-    ----------
-    engine : Engine
-    """
+    """Draws pictures of bodies, and reuses its device memory while the size of the pictures stays the same."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

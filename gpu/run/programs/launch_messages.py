@@ -25,12 +25,7 @@ _MAX_LINES = 4000
 
 
 class LaunchConverter:
-    """Converts the launches of one run.
-
-    Parameters
-    ----------
-    program : WholeProgram
-    """
+    """Converts the launches of one run."""
 
     def __init__(self, program: WholeProgram) -> None:
         self._program = program

@@ -24,12 +24,7 @@ Extents = tuple[int, int, int]
 
 
 class LaunchModeler:
-    """Models launches, once per kernel and shape.
-
-    Parameters
-    ----------
-    gpu : GpuDescription
-    """
+    """Models launches, once per kernel and shape."""
 
     def __init__(self, gpu: GpuDescription) -> None:
         self._gpu = gpu

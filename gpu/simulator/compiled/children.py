@@ -70,10 +70,6 @@ class _NamedThread:
 class LaunchRecords:
     """The launches by the blocks of one launch.
 
-    Parameters
-    ----------
-    sites : sequence of LaunchSite
-
     Attributes
     ----------
     callback_address : array

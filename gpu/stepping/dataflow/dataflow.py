@@ -42,12 +42,7 @@ class CellTerm(NamedTuple):
 
 
 class Dataflow:
-    """The rows of a recording.
-
-    Parameters
-    ----------
-    recording : Recording
-    """
+    """The rows of a recording."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording

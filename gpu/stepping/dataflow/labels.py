@@ -30,13 +30,7 @@ def label_rows(recording: Recording, rows: Sequence[Row]) -> None:
 
 
 class _Labels:
-    """The labels of rows.
-
-    Parameters
-    ----------
-    recording : Recording
-    rows : sequence of Row
-    """
+    """The labels of rows."""
 
     def __init__(self, recording: Recording, rows: Sequence[Row]) -> None:
         self._recording = recording

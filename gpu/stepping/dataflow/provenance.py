@@ -31,12 +31,7 @@ class Inputs:
 
 
 class Provenance:
-    """All writes of a recording's launches, with their values' origins.
-
-    Parameters
-    ----------
-    recording : Recording
-    """
+    """All writes of a recording's launches, with their values' origins."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording

@@ -262,12 +262,6 @@ class Row:
 class DataflowRows:
     """All rows of a dataflow picture, in order; the input arrays of a launch precede its other rows.
 
-    Parameters
-    ----------
-    provenance : Provenance
-    columns : Columns
-    graph : ValueGraph
-
     Attributes
     ----------
     entries : tuple of Row

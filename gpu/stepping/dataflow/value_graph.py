@@ -17,12 +17,7 @@ from gpu.stepping.dataflow.provenance import Provenance
 
 
 class Columns:
-    """Map cells to columns.
-
-    Parameters
-    ----------
-    provenance : Provenance
-    """
+    """Map cells to columns."""
 
     def __init__(self, provenance: Provenance) -> None:
         self._provenance = provenance
@@ -97,13 +92,7 @@ class Definitions:
 
 
 class ValueGraph:
-    """The values of a recording, their operations and their sources.
-
-    Parameters
-    ----------
-    provenance : Provenance
-    columns : Columns
-    """
+    """The values of a recording, their operations and their sources."""
 
     def __init__(self, provenance: Provenance, columns: Columns) -> None:
         self._provenance = provenance

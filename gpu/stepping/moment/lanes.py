@@ -134,12 +134,7 @@ def _format_group(state: LaneState, count: int, line: int, loop: bool) -> str:
 
 
 class LaneStates:
-    """The lanes of a recording, moment by moment.
-
-    Parameters
-    ----------
-    recording : Recording
-    """
+    """The lanes of a recording, moment by moment."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording

@@ -92,12 +92,7 @@ class JitFunction:
 
 @dataclass(frozen=True)
 class Dim3:
-    """`threadIdx`, `blockIdx`, `blockDim` or `gridDim`.
-
-    Parameters
-    ----------
-    x, y, z : Value
-    """
+    """`threadIdx`, `blockIdx`, `blockDim` or `gridDim`."""
 
     x: Value
     y: Value

@@ -19,14 +19,7 @@ _SUFFIXES = {"uint32": "u", "int64": "ll", "uint64": "ull"}
 
 @dataclass(frozen=True)
 class ArrayType:
-    """The type of an array.
-
-    Parameters
-    ----------
-    dtype : dtype
-    ndim : int
-    contiguous : bool
-    """
+    """The type of an array."""
 
     dtype: Dtype
     ndim: int
@@ -38,12 +31,7 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class PointerType:
-    """The type of an array in shared memory.
-
-    Parameters
-    ----------
-    dtype : dtype
-    """
+    """The type of an array in shared memory."""
 
     dtype: Dtype
 
@@ -90,12 +78,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class TupleValue:
-    """Several values, such as a shape.
-
-    Parameters
-    ----------
-    items : tuple
-    """
+    """Several values, such as a shape."""
 
     items: tuple[Expression, ...]
 

@@ -32,13 +32,7 @@ class _Variable:
 
 
 class ProgramVariables:
-    """The device variables of a program, by their addresses in the host code.
-
-    Parameters
-    ----------
-    units : LoadedUnits
-    memory : ProgramMemory
-    """
+    """The device variables of a program, by their addresses in the host code."""
 
     def __init__(self, units: LoadedUnits, memory: ProgramMemory) -> None:
         self._units, self._memory = units, memory

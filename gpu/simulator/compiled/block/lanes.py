@@ -34,16 +34,6 @@ class ExchangeArgument:
 class ExchangeLanes:
     """The threads of a block in one exchange, by number, an i64.
 
-    Parameters
-    ----------
-    asm : Assembly
-    block : ThreadBlock
-    scratch : Scratch
-    memory : KernelMemory
-    masks : MaskStack
-    item : Exchange
-    arguments : sequence of ExchangeArgument
-
     Attributes
     ----------
     threads : int
@@ -176,10 +166,6 @@ class WarpVector:
     lanes : ExchangeLanes
     first : str
         The number of the warp's first thread, an i64.
-
-    Attributes
-    ----------
-    first : str
     """
 
     def __init__(self, lanes: ExchangeLanes, first: str) -> None:

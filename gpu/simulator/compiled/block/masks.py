@@ -38,14 +38,7 @@ class ThreadMask:
 
 
 class MaskStack:
-    """The masks around the code that is being written, each nested in the one before.
-
-    Parameters
-    ----------
-    asm : Assembly
-    block : ThreadBlock
-    scratch : Scratch
-    """
+    """The masks around the code that is being written, each nested in the one before."""
 
     def __init__(self, asm: Assembly, block: ThreadBlock, scratch: Scratch) -> None:
         self._asm = asm

@@ -25,12 +25,7 @@ _AFFINE = ("+", "-", "*", "&", "|", "^", "<<", ">>")
 
 
 class CornerTests:
-    """Find affine conditions and emit tests of them at the corners of a block.
-
-    Parameters
-    ----------
-    thread : ThreadContext
-    """
+    """Find affine conditions and emit tests of them at the corners of a block."""
 
     def __init__(self, thread: ThreadContext) -> None:
         self._thread = thread

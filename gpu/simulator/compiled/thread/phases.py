@@ -105,12 +105,7 @@ _Signal = ir.BarrierPhase | ir.BulkCopy | ir.TensorCopy
 
 
 class PhaseWriter:
-    """Writes a thread's operations on barriers in memory.
-
-    Parameters
-    ----------
-    thread : ThreadContext
-    """
+    """Writes a thread's operations on barriers in memory."""
 
     def __init__(self, thread: ThreadContext) -> None:
         self._thread = thread

@@ -75,12 +75,7 @@ class _Scope:
 
 
 class BitStrips:
-    """Finds strips, and writes the values that progress along them.
-
-    Parameters
-    ----------
-    thread : ThreadContext
-    """
+    """Finds strips, and writes the values that progress along them."""
 
     def __init__(self, thread: ThreadContext) -> None:
         self._thread = thread

@@ -16,12 +16,7 @@ _COMPARISONS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": 
 
 
 class WarpVectors:
-    """Writes the computations of a warp's lanes, if they are arithmetic on integers in registers.
-
-    Parameters
-    ----------
-    thread : ThreadContext
-    """
+    """Writes the computations of a warp's lanes, if they are arithmetic on integers in registers."""
 
     def __init__(self, thread: ThreadContext) -> None:
         self._thread = thread

@@ -44,12 +44,7 @@ class _Attempt:
 
 
 class BlockRunner:
-    """Runs blocks of a kernel in the first order in which no lanes starve, and remembers orders in which they do.
-
-    Parameters
-    ----------
-    code : KernelCode
-    """
+    """Runs blocks of a kernel in the first order in which no lanes starve, and remembers orders in which they do."""
 
     def __init__(self, code: KernelCode) -> None:
         self._code, self._traits = code, code.traits
