@@ -55,12 +55,7 @@ class Modelable:
 
 
 class ModeledViews(StyleListener, Card):
-    """Model a list of variants one after the other, and show the results as they arrive.
-
-    Parameters
-    ----------
-    modeling : TimeModeler
-    """
+    """Model a list of variants one after the other, and show the results as they arrive."""
 
     results_changed = pyqtSignal()
     """Results were added or removed."""

@@ -64,12 +64,7 @@ class _Recap(Ground):
 
 
 class LessonPane(Ground):
-    """The pane of the current step.
-
-    Parameters
-    ----------
-    lessons : Lessons
-    """
+    """The pane of the current step."""
 
     closed = pyqtSignal()
     """The user closes the lesson."""

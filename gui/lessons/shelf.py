@@ -50,12 +50,7 @@ class LessonTile(Card):
 
 
 class ShelfView(Ground):
-    """The list of all lessons.
-
-    Parameters
-    ----------
-    lessons : Lessons
-    """
+    """The list of all lessons."""
 
     lesson_requested = pyqtSignal(object)
     """LessonOutline"""

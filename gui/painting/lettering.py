@@ -9,12 +9,7 @@ _MAX_TEXTS = 4096
 
 
 class Lettering:
-    """A cache of laid-out texts in one font.
-
-    Parameters
-    ----------
-    font : QFont
-    """
+    """A cache of laid-out texts in one font."""
 
     def __init__(self, font: QFont) -> None:
         self.font = font

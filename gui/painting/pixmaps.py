@@ -37,12 +37,7 @@ def paint_pixmap(size: QSize, ratio: float, paint: Callable[[QPainter], None]) -
 
 
 class PixmapStore:
-    """A least-recently-used cache of many painters' pictures, limited in bytes.
-
-    Parameters
-    ----------
-    max_bytes : int
-    """
+    """A least-recently-used cache of many painters' pictures, limited in bytes."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -98,10 +93,6 @@ class Pixmaps:
     """The cached pictures of one painter, removed when it is garbage-collected.
 
     A key contains everything that the picture's appearance depends on, so a stale picture is never shown.
-
-    Parameters
-    ----------
-    store : PixmapStore
     """
 
     _painters = 0

@@ -26,12 +26,7 @@ def find_preset(pattern: Pattern, params: Mapping[str, Any], variant: str = "") 
 
 
 class Examples(QWidget):
-    """The list of examples, placed in the tab bar's line; `description_banner` describes the current example.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    """
+    """The list of examples, placed in the tab bar's line; `description_banner` describes the current example."""
 
     preset_selected = pyqtSignal(object)
     """Preset"""

@@ -9,12 +9,7 @@ from gui.widgets.basic import set_role
 
 
 class Note(QLabel):
-    """A line in the middle of a widget that ignores clicks; hidden while its text is empty.
-
-    Parameters
-    ----------
-    covered_widget : QWidget
-    """
+    """A line in the middle of a widget that ignores clicks; hidden while its text is empty."""
 
     def __init__(self, covered_widget: QWidget) -> None:
         super().__init__(covered_widget)

@@ -48,15 +48,7 @@ _COUNT_ROWS_BY_HEIGHT = (
 
 
 class Panes(QWidget):
-    """The widgets of the Step tab: pictures at the left, source and cards at the right, time at the bottom.
-
-    Parameters
-    ----------
-    player : Player
-    source : SourcePane
-    schedules_view : SchedulesView
-    variants_view : VariantsView
-    """
+    """The widgets of the Step tab: pictures at the left, source and cards at the right, time at the bottom."""
 
     def __init__(
         self, player: Player, source: SourcePane, schedules_view: SchedulesView, variants_view: VariantsView

@@ -12,12 +12,7 @@ from gui.widgets.forms import ParameterForm, summarize_parameters
 
 
 class FoldingForm(QWidget):
-    """A form that can be collapsed into a line of its values.
-
-    Parameters
-    ----------
-    form : ParameterForm
-    """
+    """A form that can be collapsed into a line of its values."""
 
     def __init__(self, form: ParameterForm) -> None:
         super().__init__()

@@ -9,12 +9,7 @@ from gui.painting.theme import FONT_SIZES, THEMES, Look, look, set_look
 
 
 class Appearance(QObject):
-    """Apply the chosen theme and text size, and remember them.
-
-    Parameters
-    ----------
-    saved_settings : SavedSettings
-    """
+    """Apply the chosen theme and text size, and remember them."""
 
     changed = pyqtSignal()
     """The look of the whole window has changed."""

@@ -15,13 +15,7 @@ from gui.window.status_line import StatusLine
 
 
 class Messages(QObject):
-    """Show messages in the status line and the banner.
-
-    Parameters
-    ----------
-    status : StatusLine
-    banner : Banner
-    """
+    """Show messages in the status line and the banner."""
 
     work_ended = pyqtSignal()
     """The current work failed or was stopped."""

@@ -15,14 +15,7 @@ Choice = tuple[str, str, str, Callable[[], object]]
 
 
 class StartDialog(QDialog):
-    """Offers ways to begin.
-
-    Parameters
-    ----------
-    window : QWidget
-        The window.
-    choices : sequence of Choice
-    """
+    """Offers ways to begin."""
 
     def __init__(self, window: QWidget, choices: Sequence[Choice]) -> None:
         super().__init__(window)

@@ -20,12 +20,7 @@ _BUTTONS = (("first", "Restart", "R"), ("play", "Play", "Space"), ("step", "Sing
 
 
 class Controls(StyleListener, QWidget):
-    """Buttons, speed, color, brightness, and files.
-
-    Parameters
-    ----------
-    simulation : LiveSimulation
-    """
+    """Buttons, speed, color, brightness, and files."""
 
     film_requested = pyqtSignal()
     """The user starts or ends a film."""

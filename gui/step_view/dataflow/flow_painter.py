@@ -40,14 +40,7 @@ _MAX_PASSING_TARGETS = 8
 
 
 class FlowPainter:
-    """Painter of a layout's rows at one size and look; the origin is the top left of column 0.
-
-    Parameters
-    ----------
-    layout : DataflowLayout
-    sizes : Metrics
-    look : Look
-    """
+    """Painter of a layout's rows at one size and look; the origin is the top left of column 0."""
 
     def __init__(self, layout: DataflowLayout, sizes: Metrics, look: Look) -> None:
         self.layout, self.sizes, self.look = layout, sizes, look

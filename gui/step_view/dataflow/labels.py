@@ -18,14 +18,7 @@ _MIN_INDEXED_COLUMNS = 64
 
 
 class FlowLabels:
-    """Painter of row labels for one layout, size and look.
-
-    Parameters
-    ----------
-    layout : DataflowLayout
-    sizes : Metrics
-    look : Look
-    """
+    """Painter of row labels for one layout, size and look."""
 
     def __init__(self, layout: DataflowLayout, sizes: Metrics, look: Look) -> None:
         self.layout, self.sizes, self.look = layout, sizes, look

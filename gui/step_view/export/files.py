@@ -46,13 +46,7 @@ class Caption:
 
 
 class FlowPicture:
-    """A picture of a whole dataflow with title and labels.
-
-    Parameters
-    ----------
-    layout : DataflowLayout
-    caption : Caption
-    """
+    """A picture of a whole dataflow with title and labels."""
 
     def __init__(self, layout: DataflowLayout, caption: Caption) -> None:
         self._look = look()

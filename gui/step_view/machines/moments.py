@@ -8,12 +8,7 @@ from gui.widgets.basic import format_count
 
 
 class MachineMoments:
-    """The moments of a run, from 0, before the first task, to `end`; one task ends at each.
-
-    Parameters
-    ----------
-    run : DistributedRun
-    """
+    """The moments of a run, from 0, before the first task, to `end`; one task ends at each."""
 
     def __init__(self, run: DistributedRun) -> None:
         self.run = run

@@ -27,12 +27,7 @@ _MAX_SEED = 2**31 - 1
 
 
 class SettingsPanel(QFrame):
-    """The parameters and the schedule of a recording.
-
-    Parameters
-    ----------
-    steppable : Steppable
-    """
+    """The parameters and the schedule of a recording."""
 
     changed = pyqtSignal()
 

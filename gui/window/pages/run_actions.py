@@ -14,16 +14,7 @@ from gui.window.pages.page_stack import Pages
 
 
 class RunActions:
-    """Run and stop the visible page, and select its tabs.
-
-    Parameters
-    ----------
-    bench : Workbench
-    pages : Pages
-    user_file : UserFile
-    teaching : LessonPresenter
-    messages : Messages
-    """
+    """Run and stop the visible page, and select its tabs."""
 
     def __init__(
         self, bench: Workbench, pages: Pages, user_file: UserFile, teaching: LessonPresenter, messages: Messages

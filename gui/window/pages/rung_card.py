@@ -9,12 +9,7 @@ from gui.widgets.basic import Card, ElidedButton, button, label, row, set_role
 
 
 class RungCard(Card):
-    """A variant, with buttons for its neighbors in the ladder.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    """
+    """A variant, with buttons for its neighbors in the ladder."""
 
     variant_requested = pyqtSignal(str)
     variant_shown = pyqtSignal(str)

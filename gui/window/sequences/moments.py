@@ -98,14 +98,7 @@ def _are_equal(before: tuple[dict[str, Any], str, int], after: tuple[dict[str, A
 
 
 class MomentDisplay(QObject):
-    """Show moments in the window, also during a lecture.
-
-    Parameters
-    ----------
-    bench : Workbench
-    pages : Pages
-    lecturing : LectureMode
-    """
+    """Show moments in the window, also during a lecture."""
 
     shown = pyqtSignal(object, str)
     """The moment is on screen, and what differs from its description, as a sentence, or ""."""
