@@ -242,16 +242,6 @@ class Textbook:
         return cls(operations, operations, min(operations, 1))
 
 
-def _identity(params: Params, result: Array) -> Array:
-    """Compare a result unchanged."""
-    return result
-
-
-def _no_obstacle(inputs: Inputs, params: Params) -> str:
-    """Report no obstacle: most variants support all inputs of their pattern."""
-    return ""
-
-
 @dataclass(frozen=True)
 class Variant:
     """A variant: one implementation of a pattern.
@@ -308,8 +298,8 @@ class Variant:
     kernels: tuple[str, ...]
     deliberate_error: str = ""
     textbook: Callable[[Params, int], Textbook] | None = None
-    comparable: Callable[[Params, Array], Array] = _identity
-    obstacle: Callable[[Inputs, Params], str] = _no_obstacle
+    comparable: Callable[[Params, Array], Array] = lambda params, result: result
+    obstacle: Callable[[Inputs, Params], str] = lambda inputs, params: ""
     threads: Callable[[Params], int] | None = None
     file: str = ""
     library: str = ""
@@ -409,11 +399,6 @@ class CountedText:
     names: tuple[str, ...]
 
 
-def _no_text(params: Params) -> CountedText | None:
-    """Count no text."""
-    return None
-
-
 def find_by_role(parameters: Iterable[Parameter], role: Role) -> Parameter | None:
     """Return the parameter with a role; None if there is none."""
     return next((parameter for parameter in parameters if parameter.role is role), None)
@@ -426,25 +411,6 @@ def _cast(kind: type[_Kind], parameter: Parameter | None) -> _Kind | None:
     """Cast a parameter to the class that its role requires."""
     assert parameter is None or isinstance(parameter, kind), f"{parameter} is not a {kind.__name__}"
     return parameter
-
-
-def _accept_any(inputs: Inputs, params: Params) -> None:
-    """Accept every combination of input and parameters."""
-
-
-def _add_no_inputs(supplied: Inputs, params: Params, seed: int) -> Inputs:
-    """Add no inputs."""
-    return supplied
-
-
-def _no_edge_params(params: Params) -> tuple[tuple[str, Params], ...]:
-    """Declare no further edge cases."""
-    return ()
-
-
-def _keep_uncropped(inputs: Inputs) -> Inputs:
-    """Return the inputs unchanged."""
-    return inputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -543,22 +509,22 @@ class Pattern:
     cost: Callable[[Inputs, Params], Cost]
     work: Callable[[Inputs, Params], Work]
     present: Callable[[Inputs, Params, Outputs], Outputs]
-    accept: Callable[[Inputs, Params], None] = field(default=_accept_any)
+    accept: Callable[[Inputs, Params], None] = lambda inputs, params: None
     make_input: Callable[[Params, int], Inputs] | None = None
-    complete_inputs: Callable[[Inputs, Params, int], Inputs] = field(default=_add_no_inputs)
+    complete_inputs: Callable[[Inputs, Params, int], Inputs] = lambda supplied, params, seed: supplied
     step_params: Params = field(default_factory=dict)
     textbook: Callable[[Params, int], Textbook] | None = None
     sequential_operations: Callable[[Params, int], int] | None = None
-    step_input: Callable[[Inputs], Inputs] = field(default=_keep_uncropped)
+    step_input: Callable[[Inputs], Inputs] = lambda inputs: inputs
     crop_input: Callable[[Inputs, Params, Params], Inputs] | None = None
-    edge_params: Callable[[Params], tuple[tuple[str, Params], ...]] = field(default=_no_edge_params)
-    accept_edge_case: Callable[[Inputs, Params], None] = field(default=_accept_any)
+    edge_params: Callable[[Params], tuple[tuple[str, Params], ...]] = lambda params: ()
+    accept_edge_case: Callable[[Inputs, Params], None] = lambda inputs, params: None
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()
     benchmark: Benchmark = field(default_factory=Benchmark)
     value_names: Callable[[Params], tuple[str, ...]] | None = None
-    describe_text: Callable[[Params], CountedText | None] = field(default=_no_text)
+    describe_text: Callable[[Params], CountedText | None] = lambda params: None
     side_on_gpu: SizeRule | None = None
     distributed: DistributedProgram | None = None
 

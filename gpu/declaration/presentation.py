@@ -65,11 +65,6 @@ class CountsPresentation:
     dimensions: ClassVar[int] = 1
 
 
-def _no_terms(params: Mapping[str, Any]) -> tuple[str, ...]:
-    """Add nothing to a result's description."""
-    return ()
-
-
 @dataclass(frozen=True)
 class ArrayPresentation:
     """An array or one value as the result of an array.
@@ -83,7 +78,7 @@ class ArrayPresentation:
     """
 
     is_single_value: bool = False
-    describe: Callable[[Mapping[str, Any]], tuple[str, ...]] = _no_terms
+    describe: Callable[[Mapping[str, Any]], tuple[str, ...]] = lambda params: ()
     kind: ClassVar[InputKind] = "values"
     dimensions: ClassVar[int] = 1
 

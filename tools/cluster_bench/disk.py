@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster.dask_cluster import Cluster
 from gpu.distributed.data.chunk_pipeline import background_writer
 from gpu.distributed.data.chunks import Chunk, ChunkPartReader
@@ -74,7 +73,7 @@ def measure(cluster: Cluster, size: int, folder: Path) -> Iterator[DiskRow]:
             pattern = find_pattern(name)
             params = pattern.check(_FILTER_PARAMS if to else {"bins": 256})
             workload = Workload(pattern, pattern.variant(variant), {}, params)
-            run = partial(run_streamed, cluster, workload, report_progress=_ignore_progress, target=to)
+            run = partial(run_streamed, cluster, workload, report_progress=lambda progress: None, target=to)
             run(streamed_input=open_streamed_input(str(small)), chunks=(len(cluster.workers),))  # compiles the kernels
             _drop_from_cache(path)
             start = time.perf_counter()
@@ -196,7 +195,3 @@ def _drop_from_cache(path: Path) -> None:
     if hasattr(os, "posix_fadvise"):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
-def _ignore_progress(progress: Progress) -> None:
-    pass

@@ -15,7 +15,6 @@ import numpy as np
 
 from gpu.base.errors import LockstepError
 from gpu.declaration.distributed_program import Step, WorkerContext, split_evenly
-from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster.dask_cluster import Cluster
 from gpu.distributed.cluster.worker import call_with_engine, replace_engine
 from gpu.distributed.data.chunks import Chunk
@@ -276,7 +275,7 @@ class _PreparedCase:
             for name in case.resident_outputs:
                 outputs[name] = [part.apply_step(final_step) for part in outputs[name]]
             results = iter(
-                tasks.wait_for_results([part for parts in outputs.values() for part in parts], _ignore_progress)
+                tasks.wait_for_results([part for parts in outputs.values() for part in parts], lambda progress: None)
             )
             wall_s = time.perf_counter() - start
         finally:
@@ -330,10 +329,6 @@ def _generate_on_engine(engine: Engine, key: str, shape: tuple[int, ...], dtype:
 
 def _take_copies(engine: Engine) -> DeviceCopies:
     return _require_resident_engine(engine).take_copies()
-
-
-def _ignore_progress(progress: Progress) -> None:
-    pass
 
 
 def _require_named(part: Any) -> NamedResult:

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu import engines
 from gpu.declaration.arrays import present_error
-from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
+from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.distributed.cluster.dask_cluster import Cluster
 from gpu.distributed.distributed_run import run_distributed
@@ -99,7 +99,7 @@ def _row(
 
     def run_plain() -> None:
         outcome = run_pattern(
-            engine, Workload(pattern, variant, inputs, params), _ignore_progress, with_reference=False
+            engine, Workload(pattern, variant, inputs, params), lambda progress: None, with_reference=False
         )
         result, reference = verification.prepare_comparison(pattern, variant, inputs, params, outcome.outputs)
         if isinstance(pattern.presentation, ArrayPresentation):
@@ -109,7 +109,7 @@ def _row(
     def runner_on(workers: int) -> Callable[[], None]:
         def run() -> None:
             part = cluster.limit_workers(workers)
-            outcome, _ = run_distributed(part, Workload(pattern, variant, inputs, params), _ignore_progress)
+            outcome, _ = run_distributed(part, Workload(pattern, variant, inputs, params), lambda progress: None)
             verdicts.append(bool(outcome.report.verified))
 
         return run
@@ -129,7 +129,3 @@ def _measure_seconds(run: Callable[[], None], repetitions: int) -> float:
         run()
         times.append(time.perf_counter() - start)
     return statistics.median(times)
-
-
-def _ignore_progress(progress: Progress) -> None:
-    pass

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from gpu.base.findings import Finding
 from gpu.base.schedules import ROUND_ROBIN
@@ -55,29 +55,6 @@ class LaunchEntry:
     counts: Counts = field(default_factory=dict)
     trace: Path | None = None
     modeled_us: float | None = None
-
-
-def _record_all(number: int, threads: int) -> bool:
-    """Select all launches for recording."""
-    return True
-
-
-def _execute_all() -> bool:
-    """Let all launches run."""
-    return True
-
-
-def _ignore() -> None:
-    """Ignore a notification."""
-
-
-def _model_nothing(*launch: Any) -> float | None:
-    """Return no modeled time."""
-    return None
-
-
-def _ignore_launch(kernel: str, call_site: str) -> None:
-    """Ignore a launch."""
 
 
 class LaunchWatcher(Protocol):
@@ -132,12 +109,12 @@ class Journal:
     schedule: str = ROUND_ROBIN
     trace_folder: Path | None = None
     fast: bool = False
-    should_record: Callable[[int, int], bool] = _record_all
+    should_record: Callable[[int, int], bool] = lambda number, threads: True
     max_lane_events: int | None = None
-    model_launch: Callable[..., float | None] = _model_nothing
-    should_execute: Callable[[], bool] = _execute_all
-    on_begin: Callable[[str, str], None] = _ignore_launch
-    on_entry: Callable[[], None] = _ignore
+    model_launch: Callable[..., float | None] = lambda *launch: None
+    should_execute: Callable[[], bool] = lambda: True
+    on_begin: Callable[[str, str], None] = lambda kernel, call_site: None
+    on_entry: Callable[[], None] = lambda: None
     entries: list[LaunchEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     watcher: LaunchWatcher | None = None

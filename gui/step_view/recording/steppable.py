@@ -74,16 +74,6 @@ def _requested_threads(params: Params) -> int | None:
     return None
 
 
-def _no_input_kind(params: Params) -> InputKind | None:
-    """Return None: no opened file is needed as input."""
-    return None
-
-
-def _uncut_input(inputs: Inputs) -> Inputs:
-    """Return the whole input."""
-    return inputs
-
-
 @dataclass(frozen=True)
 class ExpectedCounts:
     """Counts for `n` elements that are known without a run.
@@ -100,16 +90,6 @@ class ExpectedCounts:
     n: int
     textbook: Textbook | None
     sequential: int | None
-
-
-def _no_expected_counts(request: StepRequest, n: int | None = None) -> ExpectedCounts | None:
-    """Return None: no counts are known."""
-    return None
-
-
-def _no_text(request: StepRequest) -> CountedText | None:
-    """Return None: there is no text."""
-    return None
 
 
 class OtherVariant(NamedTuple):
@@ -172,14 +152,14 @@ class Steppable:
     other_variants: tuple[OtherVariant, ...] = ()
     random: bool = False
     threads_per_block: Callable[[Params], int | None] = field(default=_requested_threads, compare=False)
-    input_kind: Callable[[Params], InputKind | None] = field(default=_no_input_kind, compare=False)
-    cut_input: Callable[[Inputs], Inputs] = field(default=_uncut_input, compare=False)
+    input_kind: Callable[[Params], InputKind | None] = field(default=lambda params: None, compare=False)
+    cut_input: Callable[[Inputs], Inputs] = field(default=lambda inputs: inputs, compare=False)
     followed_parameters: tuple[str, ...] = ()
     always_copied: tuple[str, ...] = ()
     expected_counts: Callable[[StepRequest, int | None], ExpectedCounts | None] = field(
-        default=_no_expected_counts, compare=False
+        default=lambda request, n=None: None, compare=False
     )
-    text: Callable[[StepRequest], CountedText | None] = field(default=_no_text, compare=False)
+    text: Callable[[StepRequest], CountedText | None] = field(default=lambda request: None, compare=False)
 
 
 def _count_elements(pattern: Pattern, request: StepPattern) -> int | None:
