@@ -179,12 +179,15 @@ def simulate(
         raise InputError(f"The time limit must be more than 0 seconds, not {max_seconds:g}.")
     path = Path(file)
     text = read_source(path) if source is None else source
-    kernel_file = _KernelFile(path, text, dict(defines or {}), [Path(folder) for folder in include_dirs])
     options: LaunchOptions = {"max_rounds": max_steps, "max_seconds": max_seconds, "schedule": schedule}
     try:
         with limit_resources(None, max_memory):
             with limit_resources(max_seconds, max_memory):
-                module = kernel_file.build_module(kernel, constants or {}, textures or {})
+                module = _build_module(path, text, dict(defines or {}), [Path(folder) for folder in include_dirs])
+                set_variables(module, constants or {})
+                for name, picture in (textures or {}).items():
+                    module.set_texture(name, read_texture(picture))
+                module.kernel(kernel)  # lowers it within the time limit
             launched_grid, launched_block, options["shared_bytes"] = find_host_launch(text, kernel, defines).complete(
                 grid, block, shared_bytes, kernel=kernel, path=path.name
             )
@@ -196,31 +199,16 @@ def simulate(
         ) from None
 
 
-@dataclass(frozen=True)
-class _KernelFile:
-    """The text to run, the path that names it, its macros and its include folders."""
-
-    path: Path
-    text: str
-    defines: dict[str, int | str]
-    include_dirs: list[Path]
-
-    def build_module(
-        self, kernel: str, constants: Mapping[str, Any], textures: Mapping[str, str | Path]
-    ) -> SimulatedModule:
-        """Compile a kernel and set the file's variables and texture references."""
-        for macro in self.defines:
-            if not re.fullmatch(r"[A-Za-z_]\w*", macro):
-                raise InputError(f"{macro!r} is not a valid macro name.")
-        for folder in self.include_dirs:
-            if not folder.is_dir():
-                raise InputError(f"There is no include folder {folder}.")
-        module = SimulatedModule(self.text, self.path, self.defines, self.include_dirs, tolerant=True)
-        set_variables(module, constants)
-        for name, path in textures.items():
-            module.set_texture(name, read_texture(path))
-        module.kernel(kernel)
-        return module
+def _build_module(
+    path: Path, text: str, defines: dict[str, int | str], include_dirs: Sequence[Path]
+) -> SimulatedModule:
+    for macro in defines:
+        if not re.fullmatch(r"[A-Za-z_]\w*", macro):
+            raise InputError(f"{macro!r} is not a valid macro name.")
+    for folder in include_dirs:
+        if not folder.is_dir():
+            raise InputError(f"There is no include folder {folder}.")
+    return SimulatedModule(text, path, defines, include_dirs, tolerant=True)
 
 
 class _Launch:
