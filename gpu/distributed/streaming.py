@@ -162,7 +162,8 @@ class _Stream:
         result, params = self.workload.pattern.result, self.workload.params
         if is_image(self.target):
             target = LevelsTarget(target, self.workload.pattern.name, params, self.dtype, self.input.maxval)
-        rows = _rows_per_write(self.target, self.lengths)
+        # Each chunk of a Zarr array is a file.
+        rows = self.lengths[0] if Path(self.target).suffix.lower() == ZARR else find_write_granularity(self.target)
         return [
             tasks.add_task(run_in_parts, chunk, result, self.halo, target, self.dtype, rows, chunk_index=index)
             for index, chunk in enumerate(tasks.chunks)
@@ -263,11 +264,6 @@ def read_chunks_in_parts(
         ChunkInParts(input_chunk, rows, row_bytes, read_at_once=not _reads_parts_efficiently(streamed_input))
         for input_chunk in input_chunks
     ]
-
-
-def _rows_per_write(target: str, lengths: Sequence[int]) -> int:
-    """Return the rows per write: for a Zarr array, a chunk, which is a file."""
-    return lengths[0] if Path(target).suffix.lower() == ZARR else find_write_granularity(target)
 
 
 def _check_target(

@@ -340,7 +340,7 @@ class RunTasks:
                 gathered = self.cluster.client.gather(
                     futures[: len(requested_results)], direct=bool(self.cluster.shared_folder)
                 )
-                results = [_to_array(each) for each in gathered]
+                results = [each.to_array() if isinstance(each, ResidentArray) else each for each in gathered]
             self._wait_for_events()
             self._report_events(report_progress, reported)
             if persistent_results:
@@ -496,10 +496,6 @@ class RunTasks:
 def find_home(cluster: Cluster, chunk_index: int, chunks: int) -> str:
     """Return the address of the worker that processes a chunk, of `chunks` in all."""
     return cluster.workers[chunk_index * len(cluster.workers) // chunks].address
-
-
-def _to_array(value: Any) -> Any:
-    return value.to_array() if isinstance(value, ResidentArray) else value
 
 
 def _resolve_argument(home: str, argument: Any) -> Any:

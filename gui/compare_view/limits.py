@@ -182,7 +182,7 @@ class LimitsTable(QTableWidget):
             text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
             longest = max(map(figures.horizontalAdvance, (_MIN_FIGURE, *self._list_figures(column))))
             widths[column] = max(text + look().px(_HEAD_PADDING), longest + padding)
-        for font in (self.font(), self._small_font()):
+        for font in (self.font(), resize_font(self.font(), look().small_px)):
             names = self._find_name_width(font, view.width(), sum(widths.values()))
             metrics = QFontMetrics(font)
             lines = max((self._text_height(each, names, metrics) for each in self._titles), default=0)
@@ -210,9 +210,6 @@ class LimitsTable(QTableWidget):
         if column == 1:
             return [format_figure(each.time_us) for each in times]
         return [_format_microseconds(each.limits[tuple(LIMITS)[column - 2]]) for each in times]
-
-    def _small_font(self) -> QFont:
-        return resize_font(self.font(), look().small_px)
 
     @staticmethod
     def _figure_font(*, strong: bool) -> QFont:

@@ -178,12 +178,11 @@ def combine_launches(
     times_by_launch: dict[MeasuredLaunch, list[float]] = {}
     for launch in launches:
         times_by_launch.setdefault(launch.description, []).append(1e3 * statistics.median(launch.times_ms))
-    groups = tuple(_make_group(launch, times) for launch, times in times_by_launch.items())
+    groups = tuple(
+        MeasuredLaunch(**{**asdict(launch), "launches": len(times), "time_us": math.fsum(times)})
+        for launch, times in times_by_launch.items()
+    )
     totals = [1e3 * math.fsum(times) for times in zip(*(launch.times_ms for launch in launches), strict=True)]
     return MeasuredCase(
         pattern_or_file, variant_or_kernel, work, statistics.median(totals), (min(totals), max(totals)), groups
     )
-
-
-def _make_group(launch: MeasuredLaunch, times_us: Sequence[float]) -> MeasuredLaunch:
-    return MeasuredLaunch(**{**asdict(launch), "launches": len(times_us), "time_us": math.fsum(times_us)})

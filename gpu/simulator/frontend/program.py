@@ -459,7 +459,7 @@ class Program:
             elif cursor.spelling == _INSTANCE_FUNCTION:
                 for inner in cursor.descendants():
                     if inner.kind == CursorKind.DECL_REF_EXPR and inner.referenced is not None:
-                        self._kernels[instances[_count_instances(self._kernels, instances)]] = inner.referenced
+                        self._kernels[instances[sum(name in self._kernels for name in instances)]] = inner.referenced
                         break
         elif cursor.kind == CursorKind.FUNCTION_TEMPLATE and is_kernel(cursor):
             self._templates.add(cursor.spelling)
@@ -517,10 +517,6 @@ def _check_nesting(cursor: Cursor) -> None:
             position=position,
             advice="Divide it into several.",
         )
-
-
-def _count_instances(kernels: Mapping[str, Cursor], instances: tuple[str, ...]) -> int:
-    return sum(name in kernels for name in instances)
 
 
 def _collect_declarations(outermost: Iterable[Cursor]) -> list[Cursor]:

@@ -90,7 +90,7 @@ class _Labels:
         while event >= 0:
             function, position, frame = events[event][["function", "position", "frame"]].tolist()
             loop_numbers = trace.data.functions[function].loops_at(position)
-            names = [name for loop in loop_numbers for name in sorted(_loop_names(loops, function, loop))]
+            names = [name for loop in loop_numbers for name in sorted(loops.get((function, loop), set()))]
             registers = trace.registers(event, names) if names else {}
             local = {name: text for name in names if (text := _format_uniform_value(registers.get(name), lanes))}
             variables = {**local, **variables}
@@ -150,11 +150,6 @@ def _find_issuing_event(trace: Trace, event: int) -> int:
         if np.isin(lanes, trace.lanes.mask_lanes(int(events["mask"][earlier]))).any():
             return int(earlier)
     return event
-
-
-def _loop_names(loops: dict[tuple[int, int], set[str]], function: int, loop: int) -> set[str]:
-    """Return the names of a loop's variables."""
-    return loops.get((function, loop), set())
 
 
 def _format_uniform_value(variable: RegisterState | None, lanes: Array) -> str:

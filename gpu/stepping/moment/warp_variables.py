@@ -10,7 +10,6 @@ from gpu.base.warp import WARP
 from gpu.recording.packing import Array
 from gpu.recording.recording import Recording
 from gpu.recording.trace import Trace
-from gpu.recording.variables import RegisterState
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +61,10 @@ def find_warp_variables(recording: Recording, moment: int, block: int, warp: int
         had_value = old.defined[lanes] if old is not None else np.zeros(WARP, bool)
         register = new if new is not None else old
         assert register is not None
-        values = np.where(changed, *(_lane_values(each, register, lanes) for each in (new, old)))
+        values = np.where(changed, *((each or register).values[lanes] for each in (new, old)))
         if (had_value | changed).any():
             variables.append(WarpVariable(name, values, had_value | changed, changed))
     return tuple(variables)
-
-
-def _lane_values(register: RegisterState | None, fallback: RegisterState, lanes: slice) -> Array:
-    return (register or fallback).values[lanes]
 
 
 def _lane_range(trace: Trace, batch: int, block: int, warp: int) -> slice:

@@ -10,7 +10,6 @@ import numpy as np
 from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import (
     QColor,
-    QFont,
     QHelpEvent,
     QImage,
     QMouseEvent,
@@ -209,11 +208,8 @@ class WarpCanvas(QWidget):
     # --- painting
 
     def _restyle(self) -> None:
-        self._small_lettering = Lettering(self._font(look().small_px))
+        self._small_lettering = Lettering(resize_font(self.font(), look().small_px))
         self._code_lettering = Lettering(code_font(look().px(10)))
-
-    def _font(self, px: int) -> QFont:
-        return resize_font(self.font(), px)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.rows is None or self.width() <= self._left + 8:

@@ -80,10 +80,7 @@ class RawKernel:
     @property
     def kernel(self) -> KernelFunction:
         """The compiled kernel."""
-        return self._compile().get_function(self.name)
-
-    def _compile(self) -> CompiledModule:
-        return compile_module(self.code, self.options, self.name_expressions, self.backend)
+        return compile_module(self.code, self.options, self.name_expressions, self.backend).get_function(self.name)
 
     def __call__(self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], **options: Any) -> None:
         """Run the kernel; `shared_mem` are bytes of dynamic shared memory.

@@ -60,7 +60,7 @@ class Outliner:
 
     def __init__(self, signature: str, prologue: Sequence[str], allocas: Sequence[str], persistent: set[str]) -> None:
         self._signature = signature
-        self._arguments = ", ".join(_remove_attributes(part) for part in signature.split(", "))
+        self._arguments = ", ".join(part.replace(" noalias", "") for part in signature.split(", "))
         self._prologue = list(prologue)
         self._common_names = {*_NAME.findall(signature), *(_defined_name(line) for line in prologue)}
         self._allocas = {_defined_name(line): line for line in allocas}
@@ -141,10 +141,6 @@ def _size_attribute(alloca: str) -> str:
     match = _BYTES.search(alloca)
     assert match is not None
     return f"align 16 dereferenceable({match[1]})"
-
-
-def _remove_attributes(parameter: str) -> str:
-    return parameter.replace(" noalias", "")
 
 
 def _defined_name(line: str) -> str:

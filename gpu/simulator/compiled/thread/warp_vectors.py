@@ -41,7 +41,7 @@ class WarpVectors:
                 return self.is_supported(frame, operand)
             case ir.Binary(_, op, left, right):
                 is_supported = (
-                    op in _OPERATIONS or op in _COMPARISONS or (op in ("<<", ">>") and _bits(expression) >= 32)
+                    op in _OPERATIONS or op in _COMPARISONS or (op in ("<<", ">>") and expression.type.size >= 4)
                 )
                 return is_supported and self.is_supported(frame, left) and self.is_supported(frame, right)
             case ir.Logical(_, _, left, right):
@@ -132,10 +132,6 @@ class WarpVectors:
 
 def _is_integer(type: object) -> bool:
     return isinstance(type, Scalar) and not type.is_float
-
-
-def _bits(expression: ir.Expression) -> int:
-    return 8 * expression.type.size
 
 
 def _ones(type: Scalar) -> str:
