@@ -73,7 +73,6 @@ def run(
 
     Parameters
     ----------
-    options : argparse.Namespace
     measure_window : callable
         Measures the window and writes the results to a page, given the repetitions of each action; returns the exit
         code.

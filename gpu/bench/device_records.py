@@ -34,10 +34,8 @@ class RecordedRun:
         Parameters other than the defaults.
     median_ms, min_ms, max_ms : float
         Kernel times over the repetitions.
-    repetitions : int
     rate : float
         The pattern's work per second of the median, in `unit`, such as "Mpixel/s".
-    unit : str
     least_bytes : int
         Minimum traffic of the pattern.
     verified : bool
@@ -72,7 +70,6 @@ class DeviceRecord:
         The driver's version; "" if it was not recorded.
     method : str
         The method of measurement, in a sentence.
-    runs : tuple of RecordedRun
     """
 
     device: str

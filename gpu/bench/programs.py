@@ -36,7 +36,6 @@ class PeerPrograms:
 
     Parameters
     ----------
-    cases : sequence of Case
     folder : str or Path
         Folder for the compiled programs.
     """

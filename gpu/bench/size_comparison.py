@@ -26,7 +26,6 @@ class SizePoint:
     ----------
     size : int or str
         A text for a shape.
-    ours, peer : Measurement
     """
 
     size: int | str

@@ -42,12 +42,8 @@ def run(
 
     Parameters
     ----------
-    engine : Engine
-    patterns : iterable of Pattern
-    seed, repetitions : int
     report : callable
         Called with a sentence for each variant that does not run.
-    limit_s : float
     clock : callable
         Returns seconds.
     """

@@ -130,7 +130,6 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
     ----------
     arguments : sequence of str
         The command line without the program's name.
-    desktop : Desktop
     """
     _replace_closed_streams()
     if hasattr(sys.stdout, "reconfigure"):

@@ -67,11 +67,8 @@ def format_report(
 
     Parameters
     ----------
-    report : Report
     counts : RunCounts or None
         The simulator's counts; None for a run on a GPU.
-    verdict : Verdict
-    pattern : Pattern
     input_description : str
         Description of the input.
     result_rows : sequence of (str, str)

@@ -151,7 +151,6 @@ def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "su
     ----------
     kind : str
         One of `KINDS`; "signed" are random values of both signs.
-    n : int
     dtype : {"int32", "float32"}
     seed : int
         Seed of the random values.
@@ -347,7 +346,6 @@ def compute_quartiles(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
     ----------
     values : array of shape (n,)
         With n > columns.
-    columns : int
 
     Returns
     -------

@@ -18,7 +18,6 @@ class Peer:
 
     Parameters
     ----------
-    name : str
     action : callable
         Does the work once, and is timed; its return value is ignored.
     package : str
@@ -57,7 +56,6 @@ class CudaProgram:
 
     Parameters
     ----------
-    name : str
     file : str
         Its source file under `gpu/bench/`.
     arguments : tuple
@@ -93,7 +91,6 @@ class Case:
         Whether the inputs are restored before each repetition, which overwrites them.
     libraries : mapping of str to callable
         By a library's module, "torch" or "cupy": (the module, a seed) -> the peers, with their input on the GPU.
-    programs : tuple of CudaProgram
     """
 
     work: str

@@ -44,7 +44,6 @@ class EdgeCase:
     ----------
     name : str
         Such as "n = 1" or "negative values".
-    params : mapping
     make_inputs : callable
         Returns the inputs; raises InputError if the pattern or its types have no such input.
     """
@@ -104,14 +103,12 @@ def generate_edge_cases(
 
     Parameters
     ----------
-    pattern : Pattern
     params : mapping
         The parameters of the run, all of which are given. Choices stay as they are, except for the source of the input.
     inputs : mapping
         The inputs of the run, of which only the type of an image is used.
     seed : int
         The seed of generated inputs.
-    sizes : EdgeCaseSizes
     """
     base = typical_params(pattern, params)
     match pattern.input_kind(params):

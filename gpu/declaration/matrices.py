@@ -195,7 +195,6 @@ def color_matrix(values: Array, low: float, high: float) -> Array:
     Parameters
     ----------
     values : float array of shape (rows, columns)
-    low, high : float
 
     Returns
     -------

@@ -21,8 +21,6 @@ def draw_values(rng: np.random.Generator, n: int, draw: Callable[[np.random.Gene
 
     Parameters
     ----------
-    rng : numpy.random.Generator
-    n : int
     draw : callable
         Called with a generator and a number of values; returns that many, as an array of shape (number,).
 

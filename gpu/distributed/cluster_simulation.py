@@ -38,7 +38,6 @@ class ClusterSimulation:
 
     Parameters
     ----------
-    cluster : Cluster
     request : AdvanceBodies
         The first request, which specifies the initial bodies.
 

@@ -43,9 +43,6 @@ def run_distributed(
 
     Parameters
     ----------
-    cluster : Cluster
-    workload : Workload
-    report_progress : callable
     chunks : sequence of int
         One number: how many chunks to divide the input into. Several: the elements, or rows, of each chunk. Empty: one
         chunk per worker.
@@ -98,7 +95,6 @@ def build_distributed_run(
         Its workers are updated if some were lost.
     workers : sequence of WorkerStatus
         The workers at the start of the run.
-    tasks : RunTasks
     wall_s : float
         Seconds.
     outputs : mapping of str to array
@@ -201,8 +197,6 @@ def divide_input(
 
     Parameters
     ----------
-    program : DistributedProgram
-    inputs, params : mapping
     divided_inputs : mapping of str to array
         Inputs that are divided by elements or rows.
     row_starts : mapping of str to array

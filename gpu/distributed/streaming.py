@@ -78,8 +78,6 @@ def run_streamed(
         All its workers must have access to the files.
     workload : Workload
         With all parameters and without inputs, which are read from the file.
-    streamed_input : StreamedInput
-    report_progress : callable
     target : str
         Output file for a result as large as the input; small results are returned in the outputs.
     chunks : sequence of int

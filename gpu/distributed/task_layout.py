@@ -49,7 +49,6 @@ class TaskLayout:
         Name of the step in each row, without the input's.
     transferred_bytes : tuple of int
         Bytes that each of those rows received from other workers.
-    columns : int
     tasks, inputs : dict of str to TaskCell
         By task name: the tasks' cells, and those of the chunks that they read.
     edges : tuple of TaskEdge

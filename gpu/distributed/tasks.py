@@ -40,12 +40,10 @@ class NamedResult:
 
     Parameters
     ----------
-    tasks : RunTasks
     submit : callable
         Adds the task to Dask's graph, with a step to run right after it, if any; returns a reference to the result.
     dependency : TaskDependency or None
         None for a chunk, which is not computed by a task.
-    depth : int
     Number of tasks on the longest path to this one.
         The address of the preferred worker; "" for a chunk.
     remote_parts : set of str
@@ -209,10 +207,8 @@ class RunTasks:
 
     Parameters
     ----------
-    cluster : Cluster
     workload : Workload
         With all parameters; its inputs are in the chunks.
-    chunks : sequence of Chunk or ChunkInParts
     separate_chunks : mapping of str to sequence of Chunk
         Chunks of inputs that are divided independently of the main input.
     check_input : bool

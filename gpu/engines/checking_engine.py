@@ -116,7 +116,6 @@ class CheckingEngine(SimulatorEngine):
         ----------
         file : str
             A name under `kernels/`.
-        lines : collection of int
         kernels : collection of str
             The kernels to include, in addition to all functions that are not kernels.
         """

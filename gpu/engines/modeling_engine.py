@@ -43,9 +43,6 @@ class ModeledLaunch:
 
     Parameters
     ----------
-    kernel : str
-    grid, block : tuple of int
-    time_us : float
     estimate : LaunchEstimate or None
         None for a fill.
     file : str

@@ -57,7 +57,6 @@ class SavedLaunch:
     ----------
     number : int
         Its index among the host program's launches, from 0.
-    kernel : BuiltKernel
     grid, block, shared_bytes
         As in `Engine.launch`.
     arguments : tuple of Argument
@@ -113,7 +112,6 @@ class RewoundLaunch:
 
     Parameters
     ----------
-    saved_launch : SavedLaunch
     on_progress : callable
         Called while blocks run; an exception from it stops them.
     """

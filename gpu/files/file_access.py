@@ -33,7 +33,6 @@ def open_for_reading(
 
     Parameters
     ----------
-    path : path-like
     max_bytes : int or None
         Most bytes that the file may have; None means no limit.
     follows_links : bool

@@ -85,7 +85,6 @@ def read(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
 
     Parameters
     ----------
-    path : Path
     name : str
         Name of the file in error messages.
     limit : int

@@ -47,7 +47,6 @@ def decode(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
 
     Parameters
     ----------
-    path : Path
     name : str
         Name of the file in error messages.
     limit : int

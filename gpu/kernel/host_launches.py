@@ -56,7 +56,6 @@ class FileLaunch:
         The lines of its launches; empty if the file does not launch it.
     grid, block : tuple of int or None
         Blocks and threads in x, y and z.
-    shared_bytes : int or None
     """
 
     lines: tuple[int, ...] = ()

@@ -71,7 +71,6 @@ class Simulation:
     ----------
     findings : list of Finding
         The kernel's errors; if one aborted the launch, it comes first.
-    counters : CounterReport
     printed : list of PrintedText
         The text of each `printf` call, in the order of execution within a batch of blocks.
     arrays : dict of int to array
@@ -216,8 +215,6 @@ class _Launch:
 
     Parameters
     ----------
-    module : SimulatedModule
-    kernel : str
     extents : tuple
         Blocks of the grid and threads of a block, each along x, y and z.
     arguments : sequence

@@ -15,7 +15,6 @@ def set_variables(module: SimulatedModule, values: Mapping[str, Any]) -> None:
 
     Parameters
     ----------
-    module : SimulatedModule
     values : mapping
         Values by variable name, in the forms that `bind` accepts; for an array, the first elements suffice.
 

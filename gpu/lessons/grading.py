@@ -68,7 +68,6 @@ class FailureRecording:
 
     Parameters
     ----------
-    recording : Recording
     moment : int
         The statement that fails; the end, for an element that no thread writes.
     """
@@ -82,8 +81,6 @@ def grade_submission(lesson: Lesson, task: Task, text: str, *, seed: int = 0) ->
 
     Parameters
     ----------
-    lesson : Lesson
-    task : Task
     text : str
         Complete text of the kernel file.
     seed : int

@@ -131,7 +131,6 @@ class Task:
         Name for the command `grade`.
     kind : {"gap", "repair", "order", "rewrite"}
         Write missing lines, correct a mistake, order lines, or rewrite a kernel until it meets limits.
-    prompt : str
     stage : str
         The lesson's kernel to write; its file is the reference solution.
     start : str
@@ -152,7 +151,6 @@ class Task:
         "gpu", "n" and "times": limit of the modeled time, relative to the reference solution.
     mistakes : tuple of PlannedMistake
         Mistakes that must be rejected; a "repair" starts with the first.
-    hints : tuple of str
     line : int
         Line in the lesson's file.
     """
@@ -202,8 +200,6 @@ class Lesson:
 
     Parameters
     ----------
-    folder : Path
-    title : str
     order : int
         Position among the lessons.
     prerequisites : tuple of str
@@ -214,7 +210,6 @@ class Lesson:
         Introduction before the first step, in Markdown.
     stages : mapping of str to Stage
         The lesson's kernels.
-    steps : tuple of LessonStep
     texts : mapping of str to str
         Kernel files that were already read, by name.
     unlocked_variants : tuple of (str, str)

@@ -68,7 +68,6 @@ def grade_program(task: Task, stage: Stage, text: str, *, seed: int = 0) -> Judg
 
     Parameters
     ----------
-    task : Task
     stage : Stage
         The program's interface, arrays and expectations.
     text : str

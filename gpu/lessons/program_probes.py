@@ -87,10 +87,8 @@ def check_origin(runner: ProgramRunner, text: str, results: Results) -> Rejectio
 
     Parameters
     ----------
-    runner : ProgramRunner
     text : str
         Standard input.
-    results : Results
     """
     words = "not accepted: right, but the host computes the result"
     if not results.names:
@@ -115,10 +113,8 @@ def check_streams(
 
     Parameters
     ----------
-    runner : ProgramRunner
     text : str
         Standard input.
-    results : Results
     used : int
         The number of streams that the program uses.
     needed : tuple of int
@@ -149,7 +145,6 @@ def check_failures(runner: ProgramRunner, text: str, status: int) -> Rejection |
 
     Parameters
     ----------
-    runner : ProgramRunner
     text : str
         Standard input.
     status : int

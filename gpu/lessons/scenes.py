@@ -32,13 +32,10 @@ class RecordedScene:
 
     Parameters
     ----------
-    scene : Scene
-    seed : int
     parameters : mapping
         The pattern's parameters after selection; `n` for a kernel of the lesson.
     file : str
         Name of the kernel file.
-    recording : Recording
     moment : int
         Moment of the scene's place; 0 without one.
     """
@@ -156,8 +153,6 @@ def find_place(recording: Recording, place: Place, file: str, seed: int = 0) -> 
 
     Parameters
     ----------
-    recording : Recording
-    place : Place
     file : str
         Name of the kernel file.
     seed : int

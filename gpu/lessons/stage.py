@@ -79,7 +79,6 @@ class Stage:
     ----------
     file : str
         Name of the kernel file in the lesson's folder.
-    arrays : mapping of str to StageArray
     constants : mapping of str to str
         Contents of `__constant__` variables, as expressions.
     launches : tuple of StageLaunch
@@ -133,7 +132,6 @@ class Stage:
 
         Parameters
         ----------
-        case : GradingCase
         types : mapping
             Type of each array's elements, and of each constant.
         for_display : bool

@@ -59,7 +59,6 @@ class BodyFigures:
 
     Parameters
     ----------
-    bodies : int
     time : float
         Simulated time since the beginning.
     steps : int
@@ -146,7 +145,6 @@ class AdvanceBodies(Request[BodiesResult]):
         `params` and `seed`.
     steps : int
         0 only draws the bodies.
-    camera : Camera
     width, height : int
         Size of the picture in pixels; 0 draws none.
     color : {"speed", "origin"}

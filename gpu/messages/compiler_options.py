@@ -19,7 +19,6 @@ class CompilerOptions:
     ----------
     include_dirs : tuple of str
         Absolute paths.
-    defines : mapping
     """
 
     include_dirs: tuple[str, ...] = ()

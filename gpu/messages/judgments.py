@@ -24,7 +24,6 @@ class GradingCase:
         How the input is generated, one of `gpu.lessons.stage_arrays.INPUT_KINDS`.
     seed : int
         Random seed.
-    schedule : str
     trial : int
         Value of `trial` in the lesson's expressions: varies blocks, grids and other parameters. 0 in scenes.
     is_descending : bool
@@ -50,9 +49,6 @@ class WrongElement:
 
     Parameters
     ----------
-    array : str
-    index : int
-    got, expected : float
     unwritten : bool
         Whether no thread wrote it.
     is_input : bool
@@ -107,8 +103,6 @@ class Judgment:
 
     Parameters
     ----------
-    task : str
-    accepted : bool
     verdict : Verdict
         Worded as for all results.
     check : Check
@@ -118,7 +112,6 @@ class Judgment:
         large to be recorded.
     wrong : WrongElement or None
         The first wrong element for that input; None if the result is right.
-    limits : tuple of CounterLimit
     runs : int
         How many times the submission was run.
     failure : str

@@ -49,7 +49,6 @@ class Signature:
     ----------
     name : str
         For an instantiation, with its template arguments.
-    parameters : tuple of KernelParameter
     template : bool
         Whether it is a template without arguments, so that its parameters are unknown.
     refusal : str

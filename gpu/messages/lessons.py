@@ -17,14 +17,12 @@ class RecordingQuestion:
 
     Parameters
     ----------
-    kind, prompt : str
     answer_type : {"cells", "threads", "number", "thread", "choice"}
         Type of the answer: a set of elements of `array`, a set of threads of `block`, a number, a pair (block,
         thread), or one of `choices`.
     answer : frozenset of int, int, float, (int, int) or str
     explanation : str
         Explanation of the answer, in a sentence.
-    choices : tuple of str
     array : str
         The array that the question is about; "" if none.
     block : int
@@ -67,7 +65,6 @@ class AnswerMark:
 
     Parameters
     ----------
-    is_correct : bool
     feedback : str
         Feedback; for a wrong answer, what happened instead and on which line.
     missing, extra : frozenset of int
@@ -90,7 +87,6 @@ class LineFrame:
 
     Parameters
     ----------
-    before, after : str
     indent : str
         Common indentation of the lines, before their own.
     """
@@ -122,7 +118,6 @@ class TaskOutline:
         Text around them.
     limits : tuple of str
         Limits on counters, as sentences.
-    hints : tuple of str
     """
 
     name: str
@@ -146,7 +141,6 @@ class StepOutline:
         The text is Markdown.
     question_kind : str
         Kind of its question; "" if none.
-    task : TaskOutline or None
     has_scene : bool
         Whether it has a scene to show.
     """
@@ -164,15 +158,12 @@ class LessonOutline:
 
     Parameters
     ----------
-    folder : str
     name, title : str
         Name of the folder, and title of the lesson.
-    minutes : int
     prerequisites : tuple of str
         Names of its prerequisite lessons.
     text : str
         Introduction before the first step, in Markdown.
-    steps : tuple of StepOutline
     unlocked_variants : tuple of (str, str)
         Patterns and variants that it unlocks.
     """
@@ -214,7 +205,6 @@ class StepScene:
         Name of the kernel file, and the first kernel to be launched.
     moment : int
         Initial moment in the recording.
-    question : RecordingQuestion or None
     """
 
     tab: str

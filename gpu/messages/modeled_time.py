@@ -62,10 +62,8 @@ class KernelTime:
 
     Parameters
     ----------
-    kernel : str
     grid, block : tuple of int
         Of the first launch.
-    launches : int
     time_us : float
         Sum over the launches.
     registers, shared_bytes : int
@@ -257,7 +255,6 @@ def describe_missing_blocks(blocks: int, resident_blocks: int, resident_warps: i
         Blocks of the launch.
     resident_blocks, resident_warps : int
         Blocks and warps that a multiprocessor can hold: the theoretical occupancy.
-    gpu : GpuDescription
     """
     if blocks >= resident_blocks * gpu.multiprocessors:
         return ""
@@ -278,7 +275,6 @@ def describe_least_time(gpu: GpuDescription, bytes_read: int = 0, bytes_written:
 
     Parameters
     ----------
-    gpu : GpuDescription
     bytes_read, bytes_written : int
         The minimum traffic of all launches. L2 retains a part of what is written.
     blocks : int
@@ -312,15 +308,12 @@ class TimeExplanation:
     ----------
     limits : mapping of str to float
         As in `ModeledTime`.
-    bound_by : str
     body_us : float
         Time without launch overhead.
-    launches : int
     loads, load_bytes, load_us : float
         Loads in flight per thread, bytes per load, and the total time that a thread waits for them.
     warps, max_warps : int
         Resident warps per multiprocessor, and their maximum.
-    dram_bytes, instructions : float
     """
 
     limits: Mapping[str, float]

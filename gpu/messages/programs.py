@@ -62,7 +62,6 @@ class ProgramLaunch:
         Number of the launch, from 1.
     kernel, call_site : str
         Name of the kernel, and the line that launched it: "script.py:12".
-    grid, block : tuple of int
     shared_bytes : int
         Dynamic shared memory per block, in bytes.
     simulated_ms : float
@@ -104,7 +103,6 @@ class ProgramProgress(Progress):
     ----------
     output : str
         Standard output and standard error, in the order in which they were written.
-    launches : tuple of ProgramLaunch
     current_launch : str
         Description of a long launch: "launch 3: scale, at script.py:12"; "" if there is no change.
     """
@@ -153,7 +151,6 @@ class RunProgram(Request[ProgramEnd]):
 
     Parameters
     ----------
-    program : WholeProgram
     folder : str
         An existing, empty folder for generated files and recordings.
     schedule : str

@@ -101,7 +101,6 @@ class Quantity:
         Label of an axis; `{each}` is replaced by `RunCounts.per_element_unit`.
     value : callable
         Function of RunCounts that returns the figure.
-    meaning : str
     higher_is_better : bool
         Whether larger figures are better.
     """

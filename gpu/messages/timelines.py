@@ -34,7 +34,6 @@ class RunTimelines:
     ----------
     validated : bool
         Whether the timing model has been compared with measurements on this GPU.
-    launches : tuple of LaunchSummary
     launch_index : int
         `LaunchSummary.index` of the launch with the timelines.
     timelines : LaunchTimelines

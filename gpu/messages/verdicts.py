@@ -85,7 +85,6 @@ class Check:
 
     Parameters
     ----------
-    mistakes : tuple of Mistake
     diagnostics : tuple of Diagnostic
         The mistakes as diagnostics at their lines.
     ended : bool

@@ -81,7 +81,6 @@ def build_scan_module(engine: Engine, dtype: str, operator: str, block: int, vec
 
     Parameters
     ----------
-    engine : Engine
     dtype : {"int32", "float32"}
         The type of the elements.
     operator : str
@@ -114,7 +113,6 @@ def scan_sections(
 
     Parameters
     ----------
-    engine : Engine
     module : Module
         From `build_scan_module`, with the same block size.
     kernel_name : str

@@ -41,7 +41,6 @@ class GradedSubmission:
     ----------
     name : str
         The file's name, with its folder if several students' files have the same name.
-    accepted : bool
     words : str
         Short verdict.
     sentences : tuple of str

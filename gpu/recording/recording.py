@@ -88,7 +88,6 @@ class Recording:
 
     Parameters
     ----------
-    launches : sequence of LaunchSpan
     texts : mapping of str to str
         The source files, by the names used in positions.
     failure : str
@@ -142,7 +141,6 @@ class Recording:
 
         Parameters
         ----------
-        recorded : sequence of RecordedLaunch
         texts, failure, stopped
             As for the class.
         """

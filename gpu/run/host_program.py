@@ -69,8 +69,6 @@ def run_host_program(
 
     Parameters
     ----------
-    engine : Engine
-    variant : Variant
     inputs, params : mapping
     report_progress : callable
         Called with the progress.

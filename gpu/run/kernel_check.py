@@ -227,7 +227,6 @@ class _OtherRuns:
         Edge cases that the pattern or variant rejects, or for which the original kernel is wrong as well.
     wrong_input : str
         The first input with a wrong result or findings, whatever the schedule; "" if there is none.
-    findings : list of Finding
     orders, differing : tuple of str
         The other schedules in which it ran, and those of them with a wrong result.
     ordered_input : str
@@ -374,7 +373,6 @@ def find_remedy(
 
     Parameters
     ----------
-    findings : sequence of Finding
     mistakes : sequence of Mistake
         The findings' kinds and lines.
     text : str
@@ -626,7 +624,6 @@ def limit_inputs(workload: Workload, params: Mapping[str, Any], size_limits: Siz
 
     Parameters
     ----------
-    workload : Workload
     params : mapping
         The parameters of the check.
     size_limits : SizeLimits

@@ -47,11 +47,8 @@ def run_pattern(
 
     Parameters
     ----------
-    engine : Engine
-    workload : Workload
     report_progress : callable
         Called with the progress.
-    with_reference : bool
     frames : Frames or None
         Takes pictures between launches, if the pattern offers any.
 
@@ -171,7 +168,6 @@ def record_pattern(workload: Workload, report_progress: ProgressCallback, *, sch
         Its inputs are reduced to a size that can be watched.
     report_progress : callable
         Called with the progress.
-    schedule : str
 
     Raises
     ------

@@ -28,7 +28,6 @@ def repeat_run(
 
     Parameters
     ----------
-    engine : Engine
     run_once : callable
         Runs the host program to its end; the result is ignored.
     first_times : PhaseTimes

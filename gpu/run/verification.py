@@ -32,7 +32,6 @@ def prepare_comparison(
 
     Parameters
     ----------
-    pattern : Pattern
     variant : Variant
         The variant that ran; its `comparable` converts both results.
     inputs, params : mapping

@@ -36,7 +36,6 @@ def count_pattern(workload: Workload, report_progress: ProgressCallback, *, full
 
     Parameters
     ----------
-    workload : Workload
     report_progress : callable
         Called with the progress.
     full_input : bool

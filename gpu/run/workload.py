@@ -19,8 +19,6 @@ class Workload:
 
     Parameters
     ----------
-    pattern : Pattern
-    variant : Variant
     inputs : mapping of str to array
         If empty, the pattern generates them from its parameters and `seed`.
     params : mapping

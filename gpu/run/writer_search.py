@@ -56,8 +56,6 @@ def find_writer(
 
     Parameters
     ----------
-    request : FindWriter
-    report_progress : callable
     seconds : float
         Time limit of the rerun, without compiling, and of the search.
 

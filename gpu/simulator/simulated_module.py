@@ -222,7 +222,6 @@ class SimulatedModule:
             The kernel.
         grid, block, arguments, **options
             As for a launch.
-        settings : TraceSettings
         cluster : (int, int, int) or None
             As for `kernel`.
 

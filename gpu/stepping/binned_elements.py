@@ -19,7 +19,6 @@ def match_binned_elements(recording: Recording, source: str, bins: Collection[st
 
     Parameters
     ----------
-    recording : Recording
     source : str
         The array that is read.
     bins : collection of str

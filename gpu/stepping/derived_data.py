@@ -22,8 +22,6 @@ class DerivedData:
 
     Parameters
     ----------
-    recording : Recording
-    dataflow : Dataflow
     lanes : LaneStates
         The states of all lanes.
     tally : Tally

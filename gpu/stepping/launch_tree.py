@@ -18,7 +18,6 @@ class Grid:
 
     Parameters
     ----------
-    kernel : str
     blocks, threads : int
         The numbers of blocks, and of threads per block.
     parent : int

@@ -105,7 +105,6 @@ class _PhaseTracker:
 
     Parameters
     ----------
-    launch : LaunchSpan
     marks : mapping of str to (tuple of PhaseMark)
         The phase comments of each source text.
     """

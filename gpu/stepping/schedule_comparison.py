@@ -27,7 +27,6 @@ class Difference:
         The element's number; in a shared array or per-thread storage, counted over all blocks or threads.
     rows, cells : pairs of (int or None)
         The position in the picture; None where that recording has no such row or cell, or no row shows the array.
-    values : pair of (NumPy scalar or None)
     writers : pair of (CellWriter or None)
         The writer of each value; None if there is none.
     """

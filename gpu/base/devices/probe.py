@@ -45,7 +45,6 @@ class ProbeResult:
         The return value of cuInit; 0 is success.
     driver_cuda, toolkit_cuda : tuple of int
         The CUDA version that the driver supports, and that of nvcc; (0, 0) if unknown.
-    gpus : tuple of Gpu
     pycuda : str
         "" if it can be imported, "missing", or the import's error message.
     nvcc : str

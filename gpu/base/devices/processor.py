@@ -49,7 +49,6 @@ def compute_peak_gflops(cpuinfo: str, threads: int, highest_mhz: float = 0.0) ->
 
     Parameters
     ----------
-    cpuinfo : str
     threads : int
         Logical processors in use.
     highest_mhz : float

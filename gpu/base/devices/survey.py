@@ -31,7 +31,6 @@ class DeviceStatus:
         "cuda" or "simulator".
     name : str
         Its name from the driver or the operating system.
-    usable : bool
     reason, remedy : str
         Empty if it is usable.
     """

@@ -21,7 +21,6 @@ class ResultTable:
 
     Parameters
     ----------
-    columns : tuple of str
     numeric : tuple of bool
         Whether a column is right-aligned.
     rows : tuple of tuple of str

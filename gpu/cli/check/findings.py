@@ -45,10 +45,8 @@ class CheckedFinding:
     ----------
     kind, message : str
         As `gpu.base.findings.Finding` has them.
-    kernel : str
     places : tuple of FindingPlace
         At least one.
-    count : int
     fingerprint : str
         Equal for the same error in the same code, whatever its line number.
     is_known : bool
@@ -71,7 +69,6 @@ class SourceLocator:
     ----------
     file : Path
         The unit's file.
-    include_folders : sequence of Path
     """
 
     def __init__(self, file: Path, include_folders: Sequence[Path]) -> None:
@@ -86,7 +83,6 @@ class SourceLocator:
         ----------
         name : str
             The file as the finding names it.
-        line : int
         kernel_text : str or None
             For a script, the text that it compiled: its lines are found in the script.
         """
@@ -122,8 +118,6 @@ def build_findings(report: Mapping[str, Any], unit: CheckUnit, locator: SourceLo
     ----------
     report : mapping
         The JSON data that these commands write.
-    unit : CheckUnit
-    locator : SourceLocator
     """
     merged: dict[str, CheckedFinding] = {}
     if "launches" in report:

@@ -48,8 +48,6 @@ class CheckReport:
 
     Parameters
     ----------
-    results : sequence of UnitResult
-    skipped : sequence of SkippedFile
     has_baseline : bool
         Whether findings were compared with a baseline.
     """

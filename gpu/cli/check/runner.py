@@ -31,10 +31,8 @@ class UnitResult:
 
     Parameters
     ----------
-    unit : CheckUnit
     seconds : float
         Wall-clock time.
-    findings : tuple of CheckedFinding
     launches : int
         Kernels launched.
     failure : str

@@ -31,7 +31,6 @@ class CheckUnit:
 
     Parameters
     ----------
-    file : Path
     name : str
         "src/a.cu: saxpy" for a kernel; the file's path otherwise.
     command : tuple of str
@@ -49,7 +48,6 @@ class SkippedFile:
 
     Parameters
     ----------
-    name : str
     reason : str
         A sentence.
     is_named : bool

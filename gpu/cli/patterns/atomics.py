@@ -150,8 +150,6 @@ def format_study(
 
     Parameters
     ----------
-    study_result : AtomicsStudy
-    latencies : Latencies
     titles : sequence of str
         The variants' titles.
     times : sequence of float

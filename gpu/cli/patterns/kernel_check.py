@@ -25,7 +25,6 @@ class KernelCheck:
     ----------
     sources : mapping of str to str
         Edited text by kernel file name; empty if the text is the project's.
-    findings : tuple of Finding
     check : Check or None
         Set for an edited text.
     """

@@ -102,12 +102,10 @@ def read_inputs(
 
     Parameters
     ----------
-    pattern : Pattern
     texts : mapping
         Texts of the parameters given on the command line, by name.
     input_file, output_file : str or None
         Files for the input and the result; an output file that cannot be written raises InputError.
-    seed : int
     """
     return _read_inputs_and_params(
         pattern, _parameter_values(pattern, texts, input_file, output_file), input_file, output_file, seed

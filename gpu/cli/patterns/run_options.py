@@ -15,11 +15,8 @@ class RunOptions:
 
     Parameters
     ----------
-    pattern : Pattern
-    variant : Variant
     texts : mapping
         Texts of the parameters given on the command line, by name.
-    engine, executor, schedule : str
     input_file : str or None
         Without a file the pattern generates the input, or the sample image is used.
     output_file : str or None
@@ -30,7 +27,6 @@ class RunOptions:
         For bodies: folder for a picture of the start and of each step; created if it does not exist.
     seed : int
         Seed of generated inputs.
-    as_json : bool
     cluster : ClusterRunOptions or None
         Cluster to run on instead of an engine.
     """

@@ -25,8 +25,6 @@ def run(options: RunOptions, cluster_options: ClusterRunOptions, raw: str) -> No
 
     Parameters
     ----------
-    options : RunOptions
-    cluster_options : ClusterRunOptions
     raw : str
         Type and shape of an input file without a header, such as "float32:1000000".
     """

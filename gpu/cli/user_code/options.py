@@ -106,7 +106,6 @@ def apply_limits(options: argparse.Namespace, on_limit: Callable[[], None] = lam
 
     Parameters
     ----------
-    options : argparse.Namespace
     on_limit : callable
         Called after the message, before the process exits at the time limit.
     """

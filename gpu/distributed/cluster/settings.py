@@ -33,7 +33,6 @@ class ClusterSettings:
     workers : int
         Number of workers of a cluster on this machine; 0 for one per GPU, or without GPUs one simulator per core, up
         to four.
-    tls : Tls or None
     """
 
     scheduler: str = ""

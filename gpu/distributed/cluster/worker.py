@@ -180,14 +180,9 @@ class TaskCall:
     ----------
     run_id : str
         Id of the run.
-    name : str
-    step : Operation
-    pattern, variant : str
     params : mapping
     sources : mapping of str to str
         Text of edited kernel files, by file name.
-    chunk_index : int
-    dependencies : tuple of TaskDependency
     check_input : bool
         Whether the chunk's input still has to be checked.
     following_step : tuple or None

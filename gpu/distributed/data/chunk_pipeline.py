@@ -27,11 +27,7 @@ class LevelsTarget:
 
     Parameters
     ----------
-    target : Target
-    pattern : str
     params : mapping
-    dtype : str
-    maxval : int
     """
 
     target: Target
@@ -53,13 +49,10 @@ def run_in_parts(
 
     Parameters
     ----------
-    worker : WorkerContext
-    chunk : ChunkPartReader
     name : str
         Name of the output that is written.
     halo : int
         Rows of its neighbors that a part reads on each side.
-    target : Target
     dtype : str
         Type in which it is written.
     granularity : int

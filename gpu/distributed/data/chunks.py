@@ -54,10 +54,8 @@ class ChunkInParts:
 
     Parameters
     ----------
-    chunk : Chunk
     rows : int
         Rows per part, except for the last one.
-    row_bytes : int
     read_at_once : bool
         Whether reading the whole chunk at once is faster than reading parts, as for compressed data, where
         parts overlap.
@@ -89,7 +87,6 @@ class ChunkPartReader:
 
     Parameters
     ----------
-    chunk_in_parts : ChunkInParts
     check_part : callable
         Called in that thread with each part that was read; raises InputError for input that the pattern refuses.
 

@@ -32,7 +32,6 @@ class RawRows:
 
     Parameters
     ----------
-    path : str
     offset : int
         Bytes before the first row.
     dtype : str
@@ -76,9 +75,6 @@ class StreamedInput:
 
     Parameters
     ----------
-    path : str
-    source : Source
-    shape : tuple of int
     dtype : dtype
         Type of the rows that workers receive.
     maxval : int
@@ -216,7 +212,6 @@ def create_output(path: str, shape: tuple[int, ...], dtype: str, chunk: int, max
         A .npy, .pgm, .ppm or TIFF file, a .zarr folder, or a file of numbers without a header that ends in .raw.
     shape : tuple of int
         Shape of the result; `Output.rows` can change its first number, except for .zarr and images.
-    dtype : str
     chunk : int
         Rows per chunk of a Zarr array.
     maxval : int
@@ -251,7 +246,6 @@ def check_streamed_target(path: str, *, dtype: str, maxval: int, is_input_sized:
 
     Parameters
     ----------
-    path : str
     dtype : str
         The input's type.
     maxval : int

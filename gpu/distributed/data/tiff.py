@@ -38,7 +38,6 @@ class TiffRows:
 
     Parameters
     ----------
-    path : str
     shape : tuple of int
         Rows, columns, and three samples if it is a color image.
     dtype : str

@@ -34,7 +34,6 @@ class KeptTransfers:
         ----------
         direction : str
             "upload" or "download".
-        shape : sequence of int
         dtype : dtype
         transfer : callable
             Copies the array; returns where it is.

@@ -32,7 +32,6 @@ def call(
 
     Parameters
     ----------
-    routine : Routine
     memories : sequence of (int, tuple of int, numpy.dtype)
         The address, shape and type of each array.
     time_call : callable

@@ -43,7 +43,6 @@ def query_residency(image: bytes, kernel: str, threads: int, dynamic_shared_byte
         The function's name in the cubin.
     threads : int
         Threads per block.
-    dynamic_shared_bytes : int
 
     Raises
     ------

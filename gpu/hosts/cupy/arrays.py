@@ -387,7 +387,6 @@ def as_strided(x: DeviceArray, shape: Any = None, strides: Any = None) -> Device
 
     Parameters
     ----------
-    x : DeviceArray
     shape, strides : sequence of int or None
         Elements and bytes per axis; None for the array's own.
     """

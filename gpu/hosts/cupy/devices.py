@@ -164,7 +164,6 @@ def defer(operation: Callable[[], None], stream: Any = None) -> bool:
 
     Parameters
     ----------
-    operation : callable
     stream : CupyStream or None
         None for the current stream.
     """

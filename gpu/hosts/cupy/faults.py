@@ -66,7 +66,6 @@ class CompileException(Exception):  # noqa: N818
     ----------
     msg : str
         The compiler's log.
-    source : str
     name : str
         The file's name.
     options : sequence of str

@@ -103,12 +103,10 @@ class UnownedMemory(Memory):
 
     Parameters
     ----------
-    ptr : int
     size : int
         Bytes.
     owner : object
         Kept as long as this object exists.
-    device_id : int
     """
 
     __module__ = "cupy.cuda.memory"
@@ -127,7 +125,6 @@ class MemoryPointer:
 
     Parameters
     ----------
-    mem : Memory
     offset : int
         Bytes from the beginning.
     """

@@ -51,7 +51,6 @@ class TexelArray:
 
     Parameters
     ----------
-    desc : ChannelFormat
     width, height, depth : int
         Texels; 0 for no such dimension.
     flags : int

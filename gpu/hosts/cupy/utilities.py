@@ -43,7 +43,6 @@ class BenchmarkResult:
 
     Parameters
     ----------
-    name : str
     times : sequence of float
         Seconds of each repetition.
     """
@@ -83,7 +82,6 @@ def benchmark(
     args, kwargs : sequence, mapping
     n_repeat : int
         The most repetitions; fewer if they take longer than 5 s.
-    name : str or None
     n_warmup : int
         Ignored: there is one repetition before.
     max_duration : float

@@ -24,12 +24,10 @@ class LaunchEntry:
 
     Parameters
     ----------
-    kernel : str
     text_index : int
         Index in `Journal.texts` of the text that contains the kernel.
     call_site : str
         The line that launched it: "script.py:12".
-    grid, block : tuple of int
     shared_bytes : int
         Dynamic shared memory per block, in bytes.
     simulated_ms : float

@@ -128,8 +128,6 @@ class _Launch:
 
     Parameters
     ----------
-    name : str
-    kernel : SimulatedKernel
     extents : tuple
         The blocks of the grid and the threads of a block, each along x, y and z.
     values : sequence
@@ -142,8 +140,6 @@ class _Launch:
         The line that launches it.
     modeled_us : float or None
         The modeled time in microseconds.
-    counters : Counters
-    findings : list of Finding
     failure : Finding or None
         The error that ended it.
     target : Path or None
@@ -198,8 +194,6 @@ class LoadedModule:
 
         Parameters
         ----------
-        name : str
-        grid, block : sequence of int
         packed : bytes
             The arguments, with the layout of `compute_parameter_layout`.
         shared_bytes : int

@@ -58,8 +58,6 @@ class HostOptions:
 
     Parameters
     ----------
-    include_dirs : tuple of Path
-    defines : dict of str to str
     libraries : tuple of str
         Libraries to link: "m".
     """

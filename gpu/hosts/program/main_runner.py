@@ -50,8 +50,6 @@ def call_main(shared_object: Path, runtime: Runtime, command_line: Sequence[str]
 
     Parameters
     ----------
-    shared_object : Path
-    runtime : Runtime
     command_line : sequence of str
         The program's name and arguments.
 

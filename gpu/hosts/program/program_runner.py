@@ -22,8 +22,6 @@ def compile_and_run(
 
     Parameters
     ----------
-    files : sequence of Path
-    options : HostOptions
     command_line : sequence of str
         The program's name and arguments.
     folder : Path

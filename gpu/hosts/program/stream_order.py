@@ -21,7 +21,6 @@ class OperationTime:
 
     Parameters
     ----------
-    stream : hashable
     number : int
         The number of the operation; one that launches a graph has this number for all nodes.
     clock : mapping

@@ -33,8 +33,6 @@ class SourceImage:
         File name in positions.
     folder : str
         Folder in which it was compiled.
-    defines : dict of str to str
-    include_dirs : list of str
     """
 
     text: str

@@ -35,7 +35,6 @@ def ensure_files(python: Path, venv: Path, *, retry: bool = False) -> str:
     ----------
     python : Path
         The virtual environment's Python.
-    venv : Path
     retry : bool
         Retry after an earlier failure.
 

@@ -17,7 +17,6 @@ def mark_answer(question: RecordingQuestion, answer: Any) -> AnswerMark:
 
     Parameters
     ----------
-    question : RecordingQuestion
     answer
         Value of the type that `RecordingQuestion.form` requires; anything else is a wrong answer.
     """

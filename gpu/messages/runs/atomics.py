@@ -47,10 +47,8 @@ class AtomicCounts:
 
     Parameters
     ----------
-    variant : str
     elements : int
         Pixels, characters or numbers that were processed.
-    global_counts, shared_counts : ContentionCounts
     """
 
     variant: str
@@ -65,7 +63,6 @@ class Latencies:
 
     Parameters
     ----------
-    clock_ghz : float
     global_cycles, shared_cycles : float
         Cycles one way between a multiprocessor and the memory that executes the operation. Operations on one address
         run one after the other, and each takes both ways. DRAM takes about 200, the L2 cache tens, shared memory few.
@@ -205,7 +202,6 @@ class Interleaving:
 
     Parameters
     ----------
-    moments : tuple of ThreadStep
     result : int
         The counter's final value; it starts at 0.
     """

@@ -130,7 +130,6 @@ class DistributedRun:
         Workers at the beginning, and those that replaced lost ones.
     tasks : tuple of TaskRecord
         In the order in which they ended.
-    lost_workers : tuple of LostWorker
     wall_s : float
         Seconds from the submission of the first task to the arrival of the last result.
     gathered_bytes : int

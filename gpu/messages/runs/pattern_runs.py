@@ -70,7 +70,6 @@ class RunResult(ArrayResult):
 
     Parameters
     ----------
-    report : Report
     distributed : DistributedRun or None
         For a run on several devices.
     """

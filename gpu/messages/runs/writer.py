@@ -21,15 +21,12 @@ class Writer:
 
     Parameters
     ----------
-    kernel : str
     launch : int
         Index of the launch in the host program.
     grid, block_shape : tuple of int
         Blocks of the launch, and threads of a block, in x, y and z.
     block, thread : tuple of int
         `blockIdx` and `threadIdx`.
-    file : str
-    line : int
     text : str
         The source line, stripped.
     atomic : bool

@@ -105,7 +105,6 @@ def choose_plan(device: Device, tile: int, m: int, n: int, k: int) -> _Plan:
 
     Parameters
     ----------
-    device : Device
     tile : int
         The parameter `tile`.
     m, n, k : int
@@ -130,7 +129,6 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
 
     Parameters
     ----------
-    engine : Engine
     params : mapping
         The pattern's parameters; alpha, beta and the tile are used.
     a, b : Buffer

@@ -33,7 +33,6 @@ class ForcePlan:
 
     Parameters
     ----------
-    kernel : str
     grid, block : int
         Number of blocks, and threads per block.
     defines : dict
@@ -141,10 +140,8 @@ class ForceKernel:
 
     Parameters
     ----------
-    engine : Engine
     variant : str
         A key of `PLANS`.
-    n : int
     block : int or None
         Threads per block, for variants with a free block size; None for the best.
     total : int or None

@@ -249,7 +249,6 @@ def draw_bodies(
         The state of each chunk's bodies, float32 of shape (n, 4).
     origins : list of array
         For each chunk the group of each body, by which it can be colored.
-    settings : BodyPicture
     speed_scale : float
         As of `Painter.draw`.
 

@@ -46,7 +46,6 @@ def compute_accelerations(bodies: Array, targets: Array, softening: float) -> tu
         Columns x y z vx vy vz m.
     targets : array of int
         Indices of the bodies to compute accelerations of.
-    softening : float
 
     Returns
     -------

@@ -108,8 +108,6 @@ def nearest_body(bodies: Array, camera: Camera, width: int, height: int, x: floa
     ----------
     bodies : array, shape (n, 3 or more)
         Positions in the first three columns.
-    camera : Camera
-    width, height : int
     x, y : float
         In pixels from the picture's top left corner.
     """
@@ -147,7 +145,6 @@ class Painter:
         ----------
         bodies, velocities, origins : Buffer
             On the engine, of shape (n, 4), (n, 4) and (n,).
-        settings : BodyPicture
         speed_scale : float
             The speed for the palette's last color.
         """

@@ -41,7 +41,6 @@ def measure_moments(
 
     Parameters
     ----------
-    engine : Engine
     positions : Buffer
         float32, shape (n, 4): x y z m of all bodies.
     velocities : Buffer

@@ -109,7 +109,6 @@ def _multi_pass_program(kernel_name: str, elements_a_thread: int = 0, *, shared_
 
     Parameters
     ----------
-    kernel_name : str
     elements_a_thread : int
         Elements that a thread adds; 0 for any number, so that the second launch, of one block, is the last.
     shared_elements : int
@@ -212,7 +211,6 @@ def reduce_on_device(engine: Engine, data: Buffer, operator: str, block: int) ->
 
     Parameters
     ----------
-    engine : Engine
     data : Buffer
         Shape (n,), int32 or float32; not modified.
     operator : str

@@ -33,7 +33,6 @@ class SortJob:
 
     Parameters
     ----------
-    engine : Engine
     defines : mapping of str to int or str
         Macros for all kernels.
     n : int

@@ -42,10 +42,8 @@ def make_keys(kind: str, n: int, dtype: str, seed: int) -> Array:
         One of `KINDS`: "few" for few different values; "equal" for one value; "nearly" for sorted keys of which one in
         64 is exchanged with another; "zipf" for a distribution in which few values are most frequent; "worked" for
         the repeated keys of a worked example.
-    n : int
     dtype : str
         One of `DTYPES`.
-    seed : int
 
     Returns
     -------
@@ -93,7 +91,6 @@ def rank(keys: Array, *, descending: bool = False) -> Array:
     ----------
     keys : array of shape (n,)
         One of the types `DTYPES`.
-    descending : bool
 
     Returns
     -------

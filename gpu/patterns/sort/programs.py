@@ -287,8 +287,6 @@ def create_job(variant: str, engine: Engine, params: Params, n: int, bits: int |
 
     Parameters
     ----------
-    variant : str
-    engine : Engine
     params : mapping
         The pattern's parameters.
     n : int

@@ -116,7 +116,6 @@ def distribute_chunk(
 
     Parameters
     ----------
-    worker : WorkerContext
     keys : Buffer
         The chunk's keys, shape (n,).
     start : array of int

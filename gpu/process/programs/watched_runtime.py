@@ -44,7 +44,6 @@ class WatchedRuntime(Runtime):
 
     Parameters
     ----------
-    units : sequence of ProgramUnit
     journal : Journal
         The journal of its launches.
     on_launch : callable

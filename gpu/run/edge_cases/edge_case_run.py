@@ -34,7 +34,6 @@ class EdgeCaseRun:
         What ran; None if the pattern or the variant does not accept the input, or it was skipped.
     skipped : bool
         Whether the edge cases before took too long.
-    correct : bool
     findings : tuple of Finding
         The error that ended a launch, if one did.
     engine : CheckingEngine or None
@@ -61,7 +60,6 @@ def run_edge_cases(
     ----------
     case : KernelCase
         The edited kernel, with the parameters of the run.
-    report_progress : callable
     largest, typical : int
         As in EdgeCaseSizes.
     max_steps : int

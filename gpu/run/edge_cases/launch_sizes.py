@@ -45,8 +45,6 @@ def find_launch_sizes(
 
     Parameters
     ----------
-    pattern : Pattern
-    variant : Variant
     params, inputs : mapping
         Those of the run.
     largest, typical : int

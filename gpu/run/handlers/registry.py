@@ -18,7 +18,6 @@ class RequestContext:
 
     Parameters
     ----------
-    engine : Engine
     folder : SharedFolder
         The folder for the result's arrays.
     report_progress : callable

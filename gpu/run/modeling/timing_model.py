@@ -35,7 +35,6 @@ class ModeledRun:
 
     Parameters
     ----------
-    gpu : GpuDescription
     launches : tuple of ModeledLaunch
         At least one has a kernel, unless nothing was launched.
     source : str
@@ -209,9 +208,6 @@ def model_pattern(
 
     Parameters
     ----------
-    variant : Variant
-    inputs : mapping
-    params : mapping
     gpu : str
         Name of a description, or a file with one.
     sources : mapping or None
@@ -366,7 +362,6 @@ def bind_launch(launch: UnboundLaunch, gpu: GpuDescription, *, lines: bool = Fal
 
     Parameters
     ----------
-    launch : UnboundLaunch
     gpu : GpuDescription
         The GPU for which to compile.
     lines : bool

@@ -95,7 +95,6 @@ def summarize_run(run: ModeledRun, operations: float) -> ModeledTime:
 
     Parameters
     ----------
-    run : ModeledRun
     operations : float
         Operations on data.
     """

@@ -46,11 +46,6 @@ class ControlFlow:
 
     Parameters
     ----------
-    asm : Assembly
-    block : ThreadBlock
-    scratch : Scratch
-    memory : KernelMemory
-    masks : MaskStack
     warp : WarpCoroutine or None
         The warp to write, if warps run separately instead of a whole block.
     """

@@ -44,7 +44,6 @@ def compile_kernel(
 
     Parameters
     ----------
-    function : ir.Function
     block : sequence of int
         Threads per block along x, y and z.
     constants : frozenset of str

@@ -62,7 +62,6 @@ class CompiledKernel:
 
     Parameters
     ----------
-    function : ir.Function
     variables : mapping of str to array
         The bytes of the module's `__constant__` and `__device__` variables.
     constants : frozenset of str
@@ -91,7 +90,6 @@ class CompiledKernel:
 
         Parameters
         ----------
-        grid, block : sequence of int
         on_compile : callable
             Called before compilation, which takes up to seconds; not called if the code is in the cache.
 

@@ -208,7 +208,6 @@ class SimulatedKernel:
             for a scalar: a NumPy scalar; for a tensor map of 128 bytes: a SimulatedTensorMap.
         on_progress : callable
             Called with the finished fraction of the grid.
-        observers : sequence of Observer
         trial_observer : Observer or None
             Observes the trials before the launch, if the kernel needs any (`launches.trials`); they run no child
             launches, which have trials of their own.

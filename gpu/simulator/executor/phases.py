@@ -54,7 +54,6 @@ class PhaseOperation:
         The mbarrier of each lane.
     mask : LaneMask
         The lanes that execute it.
-    position : SourcePosition
     values : PlainValues
         The algebra of values.
     is_relaxed : bool
@@ -81,7 +80,6 @@ class BarrierPhases:
 
         Parameters
         ----------
-        operation : PhaseOperation
         count : int or array
             The expected arrivals per phase, one number for all lanes or one per lane.
 
@@ -108,7 +106,6 @@ class BarrierPhases:
 
         Parameters
         ----------
-        operation : PhaseOperation
         op : str
             "arrive"; "drop", which also lowers the expected arrivals; "expect" for more pending bytes, else fewer.
         amount : int or array
@@ -150,7 +147,6 @@ class BarrierPhases:
 
         Parameters
         ----------
-        operation : PhaseOperation
         parity : int or array
             The parity of the phase, one for all lanes or one per lane; only its lowest bit counts.
 
@@ -213,7 +209,6 @@ class BarrierPhases:
 
         Parameters
         ----------
-        operation : PhaseOperation
         perform : callable
             Performs the copy for the lanes that it is called with.
         size : int or array

@@ -65,7 +65,6 @@ class LabelLowering:
 
         Parameters
         ----------
-        children : sequence of Cursor
         lower : callable
             Lowers one of them.
 

@@ -172,7 +172,6 @@ class Program:
 
         Parameters
         ----------
-        lines : collection of int
         reached : collection of SourcePosition
             The positions that threads reached.
         kernels : collection of str

@@ -38,10 +38,8 @@ class Operation:
 
     Parameters
     ----------
-    name : str
     signature : str
         The type rule in C, such as "int(unsigned int)"; T is replaced by each of `types`.
-    types : tuple of str
     numpy : callable or mapping
         A function of NumPy values: scalars, or arrays with one value per lane.
     llvm, nvptx : str, Missing or mapping

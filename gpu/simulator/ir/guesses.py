@@ -29,7 +29,6 @@ def find_guesses(functions: Sequence[Function], deciding: Collection[int]) -> se
 
     Parameters
     ----------
-    functions : sequence of Function
     deciding : collection of int
         The identities of the places of atomic operations whose results decide whether a loop ends.
     """

@@ -205,10 +205,8 @@ class Dataflow:
 
         Parameters
         ----------
-        moment : int
         name : str
             The name of the array.
-        element : int
         block : int
             The block of a shared array.
 

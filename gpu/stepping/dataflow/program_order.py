@@ -59,10 +59,8 @@ class _CallTable:
 
     Parameters
     ----------
-    trace : Trace
     stream, warp : arrays
         The stream and the warp of each event.
-    warps : int
     """
 
     def __init__(self, trace: Trace, stream: Array, warp: Array, warps: int) -> None:

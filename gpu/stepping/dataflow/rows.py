@@ -41,9 +41,6 @@ class Row:
     ----------
     rows : DataflowRows
         All rows of the picture.
-    number : int
-    storage : Storage
-    launch : int
     step : int
         The last program step of the row, which shows its storage's content after that step.
     writes : int array

@@ -17,9 +17,6 @@ class ValueLocator:
 
     Parameters
     ----------
-    provenance : Provenance
-    columns : Columns
-    graph : ValueGraph
     storage, step : int arrays
         The number of each row's storage, and the row's last program step.
     row_of_write : int array

@@ -31,8 +31,6 @@ class Storage:
 
     Parameters
     ----------
-    number : int
-    name : str
     space : {"global", "constant", "shared", "local", "register"}
     dtype : numpy.dtype
     count : int
@@ -246,8 +244,6 @@ class LaunchWrites:
 
     Parameters
     ----------
-    launch : LaunchSpan
-    storages : Storages
     nodes : array
         The node numbers over all launches, by node number in the launch's trace.
     steps : array
@@ -264,7 +260,6 @@ class LaunchWrites:
 
         Parameters
         ----------
-        storage : Storage
         content : array
             The whole array before the launch.
         element, node : int arrays
@@ -424,7 +419,6 @@ class Turns:
 
         Parameters
         ----------
-        writes : sequence of Writes
         first : int
             The launch's first step.
         steps : int

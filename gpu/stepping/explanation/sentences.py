@@ -49,8 +49,6 @@ def explain(recording: Recording, moment: int, block: int, thread: int) -> Expla
 
     Parameters
     ----------
-    recording : Recording
-    moment : int
     block, thread : int
         The block's number in the grid and the thread's number in the block.
 

@@ -52,8 +52,6 @@ class ThreadEvent:
 
     Parameters
     ----------
-    trace : Trace
-    event : Event
     lane : int
         The thread's number in the batch.
     accesses : list of ThreadAccess

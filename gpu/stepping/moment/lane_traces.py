@@ -18,7 +18,6 @@ class LaneTrace:
 
     Parameters
     ----------
-    start, stop : int
     events : int array
         The events, ascending.
     set_indices : int array

@@ -40,8 +40,6 @@ class LaneGroup:
 
     Parameters
     ----------
-    state : LaneState
-    count : int
     line : int
         For IDLE lanes the line of the branch, for WAITING lanes that of the barrier; otherwise 0.
     text : str
@@ -163,7 +161,6 @@ class LaunchLanes:
 
     Parameters
     ----------
-    trace : Trace
     number : int
         The launch's number in the trace: 0 for the host's launch, others for child launches.
     """

@@ -68,7 +68,6 @@ class TileProduct:
         A name such as "mma.sync m16n8k16, f16".
     documented : bool
         Whether NVIDIA documents the mapping; for WMMA fragments it does not, and the mapping is the simulator's.
-    tiles : tuple of Tile
     """
 
     name: str

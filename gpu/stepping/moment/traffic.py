@@ -37,7 +37,6 @@ class Address:
     ----------
     array : str
         The array's name.
-    element : int
     block : int
         The block of the shared memory; -1 for global memory.
     blocks, threads : int arrays
@@ -92,7 +91,6 @@ class AccessTraffic:
         The array's name.
     size : int
         Bytes per lane.
-    counts : AccessCounts
     bank, word : int arrays, shape (warps, 32)
         For shared memory: the bank and the word of each lane of a warp, -1 for inactive lanes. Lanes that access one
         word of a bank share it, except in atomic operations. An element of 8 or 16 bytes uses 2 or 4 banks.

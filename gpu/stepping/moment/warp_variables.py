@@ -18,7 +18,6 @@ class WarpVariable:
 
     Parameters
     ----------
-    name : str
     values : array of shape (32,)
         The values; texts for pointers.
     defined, changed : bool arrays of shape (32,)
@@ -42,8 +41,6 @@ def find_warp_variables(recording: Recording, moment: int, block: int, warp: int
 
     Parameters
     ----------
-    recording : Recording
-    moment : int
     block, warp : int
         The block's number in the grid, and the warp's number in the block.
     """

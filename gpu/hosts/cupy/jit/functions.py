@@ -58,10 +58,8 @@ class LoopRange:
 
     Parameters
     ----------
-    start, stop, step : Value
     step_sign : int
         1 or -1; 0 if only the kernel knows it.
-    unroll : bool or int or None
     """
 
     start: Value
@@ -76,7 +74,6 @@ class JitFunction:
 
     Parameters
     ----------
-    name : str
     translate : callable
         Returns the call's value, from the translation, the arguments and the keyword arguments.
     """

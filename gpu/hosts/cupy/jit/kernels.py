@@ -28,7 +28,6 @@ class JitKernel:
     function : callable
     mode : {"cuda", "numpy"}
         How types are combined.
-    is_device : bool
     """
 
     __module__ = "cupyx.jit"
@@ -44,7 +43,6 @@ class JitKernel:
 
         Parameters
         ----------
-        grid, block : sequence of int
         args : sequence
             Arrays, and numbers of Python or NumPy.
         shared_mem : int

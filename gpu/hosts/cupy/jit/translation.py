@@ -49,7 +49,6 @@ class TranslatedSource:
     ----------
     mode : {"cuda", "numpy"}
         How types are combined.
-    codes : list of str
     functions : dict
         Name and type of the result, by function and types of the arguments; None while it is being translated.
     """
@@ -100,7 +99,6 @@ class _FunctionTranslator(ExpressionTranslator):
 
     Parameters
     ----------
-    program : TranslatedSource
     function : callable
     suffix : str
         The suffix of its name.

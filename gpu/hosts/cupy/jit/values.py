@@ -48,7 +48,6 @@ class Value:
 
     Parameters
     ----------
-    code : str
     type : dtype or ArrayType or PointerType or None
         None for an expression without a value.
     """

@@ -22,7 +22,6 @@ def pack_arguments(kernel: SimulatedKernel, arguments: Sequence[Any]) -> bytes:
 
     Parameters
     ----------
-    kernel : SimulatedKernel
     arguments : sequence
         Device arrays, pointers, and numbers: a Python int is a 64-bit integer, a float a double; a NumPy scalar has
         its own type, and an array of NumPy with one element is passed by value.

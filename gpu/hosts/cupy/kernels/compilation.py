@@ -33,10 +33,8 @@ class KernelFunction:
 
     Parameters
     ----------
-    module : LoadedModule
     name : str
         The name in the simulator's module.
-    kernel : SimulatedKernel
     """
 
     def __init__(self, module: LoadedModule, name: str, kernel: SimulatedKernel) -> None:
@@ -122,7 +120,6 @@ class CompiledModule:
 
     Parameters
     ----------
-    loaded : LoadedModule
     expressions : sequence of str
         The kernels with template arguments that exist.
     """

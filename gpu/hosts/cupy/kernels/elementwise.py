@@ -35,7 +35,6 @@ class ElementwiseKernel(DeclaredKernel):
         Declarations: "T x, raw float32 y".
     operation : str
         CUDA C++ statements; `i` is the element's number and `_ind` the index space.
-    name : str
     reduce_dims : bool
         Ignored: the axes are not merged.
     preamble : str

@@ -40,12 +40,10 @@ class DeclaredParameter:
 
     Parameters
     ----------
-    name : str
     type_name : str
         A dtype's name, or one letter, which stands for any type.
     is_raw : bool
         Whether the kernel indexes the array itself.
-    is_output : bool
     """
 
     name: str
@@ -132,7 +130,6 @@ def resolve_types(parameters: Sequence[DeclaredParameter], arguments: Sequence[A
 
     Parameters
     ----------
-    parameters : sequence of DeclaredParameter
     arguments : sequence
         Those of the first parameters; further parameters are outputs that do not exist yet.
 

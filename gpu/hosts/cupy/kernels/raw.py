@@ -39,7 +39,6 @@ class RawKernel:
 
     Parameters
     ----------
-    code : str
     name : str
         The kernel's linker symbol: its name, if it is `extern "C"`.
     options : sequence of str
@@ -136,10 +135,8 @@ class RawModule:
 
     Parameters
     ----------
-    code : str or None
     path : str or None
         A file of machine code or PTX, which the simulator cannot run, or a source (.cu).
-    options : sequence of str
     backend : {"nvrtc", "nvcc"}
     translate_cucomplex, enable_cooperative_groups, jitify
         As for `RawKernel`.

@@ -42,7 +42,6 @@ class ReductionKernel(DeclaredKernel):
         Statement that stores the result `a`: "y = sqrt(a)".
     identity : str or number or None
         The start value; None for none.
-    name : str
     reduce_type : str or None
         The type of the combined values; None for that of the first output.
     reduce_dims : bool

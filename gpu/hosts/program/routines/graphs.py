@@ -71,8 +71,6 @@ class GraphNode:
     ----------
     operation : callable
         For a node with graphs, a function that returns the index of the graph to execute, -1 for none.
-    predecessors : set of int
-    routine : str
     bodies : tuple of dict of int to GraphNode
         The nodes of a child graph, or of a conditional node's graphs.
     repeats : bool
@@ -98,7 +96,6 @@ class _Capture:
     ----------
     origin : int
         The stream in which it began.
-    mode : int
     ends : dict of int to set of int
         For each stream, the nodes that its next node depends on.
     graph : int

@@ -30,7 +30,6 @@ class ProgramKernels:
 
     Parameters
     ----------
-    units : LoadedUnits
     attach_managed : callable
         Maps managed variables of a unit, by number, to their memory in the host code, in a module.
     report_refused_launch : callable

@@ -49,7 +49,6 @@ class ProgramMemory:
     ----------
     view_host : callable
         Returns a view of the host memory that a copy accesses, of an address and a size in bytes.
-    note_span : SpanObserver
     is_graph_memory : callable
         Returns whether a graph has allocated the memory at an address.
     """

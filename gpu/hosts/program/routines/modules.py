@@ -55,7 +55,6 @@ class ProgramModules:
 
     Parameters
     ----------
-    loaded : LoadedUnits
     folders : sequence of Path
         Folders of the program's files, in which sources are looked for.
     """

@@ -41,7 +41,6 @@ class DivisionAnalysis:
 
         Parameters
         ----------
-        statements : iterable of (PlannedFrame, statement)
         threads : int
             Threads of a block along x.
         """

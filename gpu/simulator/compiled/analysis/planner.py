@@ -65,7 +65,6 @@ def plan_kernel(
 
     Parameters
     ----------
-    kernel : ir.Function
     block : sequence of int
         Threads per block along x, y and z.
     constants : frozenset of str

@@ -19,7 +19,6 @@ def find_reachable_variables(
 
     Parameters
     ----------
-    variables : set of VariableKey
     frames : iterable of PlannedFrame
         The frames of all variables.
     bindings : iterable of (PlannedFrame, Bind)

@@ -46,7 +46,6 @@ def find_constant(expression: ir.Expression, values: Mapping[int, ir.Expression]
 
     Parameters
     ----------
-    expression : ir.Expression
     values : mapping of int to expression
         The values of variables that are assigned only once.
     """
@@ -71,7 +70,6 @@ class Assignments:
 
     Parameters
     ----------
-    function : ir.Function
     nodes : list
         All nodes of its body.
 
@@ -109,7 +107,6 @@ class RematerializableVariables:
 
     Parameters
     ----------
-    assignments : Assignments
     varying : frozenset of int
         The variables that differ between threads.
     computed : frozenset of int

@@ -163,7 +163,6 @@ class WarpVector:
 
     Parameters
     ----------
-    lanes : ExchangeLanes
     first : str
         The number of the warp's first thread, an i64.
     """

@@ -76,10 +76,6 @@ class KernelMemory:
 
     Parameters
     ----------
-    asm : Assembly
-    block : ThreadBlock
-    scratch : Scratch
-    planned : KernelPlan
     replacement : ScalarReplacement
         The local memory that is split into scalars.
 

@@ -17,7 +17,6 @@ class Scratch:
 
     Parameters
     ----------
-    asm : Assembly
     threads : int
         Threads per block.
     """

@@ -28,7 +28,6 @@ class ThreadBlock:
 
     Parameters
     ----------
-    asm : Assembly
     shape : sequence of int
         Threads per block along x, y and z.
 

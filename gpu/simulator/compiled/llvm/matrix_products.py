@@ -22,8 +22,6 @@ def write_product(asm: Assembly, type: Scalar, column: str, addresses: Sequence[
 
     Parameters
     ----------
-    asm : Assembly
-    type : Scalar
     column : str
         Which of two columns, an i64.
     addresses : sequence of str

@@ -20,7 +20,6 @@ class AccessWriter:
 
     Parameters
     ----------
-    thread : ThreadContext
     find_strip_value : callable
         (frame, index) -> the index in 64 bits if it is a progression along a strip of threads; None otherwise.
     """

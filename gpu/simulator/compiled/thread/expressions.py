@@ -53,9 +53,6 @@ class ExpressionWriter(ValueWriter):
 
     Parameters
     ----------
-    asm : Assembly
-    block : ThreadBlock
-    memory : KernelMemory
     call : callable
         (frame, call) -> the value that a function returns; writes the function's body.
 

@@ -53,9 +53,6 @@ class StatementWriter:
 
     Parameters
     ----------
-    asm : Assembly
-    block : ThreadBlock
-    memory : KernelMemory
     masks : MaskStack
         The masks from which jumps out of the written code remove the thread.
 

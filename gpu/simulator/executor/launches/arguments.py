@@ -24,7 +24,6 @@ def bind_arguments(kernel: ir.Function, arguments: Sequence[Argument]) -> list[A
 
     Parameters
     ----------
-    kernel : ir.Function
     arguments : sequence
         As of `SimulatedKernel.launch`.
 

@@ -108,7 +108,6 @@ class BlockRunner:
         ----------
         order : ExecutionOrder
             The order of the launch.
-        launch : GridLaunch
         planned, remaining : int
             The number of blocks of the batch, and of all blocks that have not run.
         """
@@ -137,7 +136,6 @@ class BlockRunner:
 
         Parameters
         ----------
-        launch : GridLaunch
         batch : RunningBatch
             The batch of the attempt, which is not changed.
         attempt : _Attempt

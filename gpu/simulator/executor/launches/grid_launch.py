@@ -31,8 +31,6 @@ class KernelCode:
 
     Parameters
     ----------
-    function : ir.Function
-    compiler : LockstepCompiler
     variables : dict
         The address of each variable of the module, by name.
     """
@@ -79,7 +77,6 @@ class GridLaunch:
 
     Parameters
     ----------
-    code : KernelCode
     grid, block : sequence of int
         Blocks of the grid and threads of a block, along x, y and z.
     arguments : sequence
@@ -142,8 +139,6 @@ class GridLaunch:
 
         Parameters
         ----------
-        batch : RunningBatch
-        order : ExecutionOrder
         max_seconds : float
             The time limit in seconds of processor time.
         max_rounds : int or None

@@ -59,7 +59,6 @@ class LongWaits:
         ----------
         part : hashable
             The running part.
-        loop : ir.Loop
         variables : list
             The variables of the loop's function; changed in place.
         mask : LaneMask

@@ -38,7 +38,6 @@ class ChildLaunch:
         The number of its stream.
     position : SourcePosition
         The position of the launch.
-    batch : LaunchingLanes
     lane : int
         The thread that launched it: a lane of a batch.
     """

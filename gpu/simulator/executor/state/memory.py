@@ -144,7 +144,6 @@ class AccessError(LaunchError):
 
     Parameters
     ----------
-    message : str
     lanes : array of int
         The lanes for which the access is invalid.
     options

@@ -113,7 +113,6 @@ class Scheduler(Protocol):
 
         Parameters
         ----------
-        loop : ir.Loop
         variables : list
             The variables of the loop's function, which a schedule may change.
         mask : LaneMask

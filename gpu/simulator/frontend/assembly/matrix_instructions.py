@@ -51,7 +51,6 @@ class WarpgroupInstruction:
 
     Parameters
     ----------
-    columns : int
     elements_per_word : int
         Elements per 4 bytes.
     unpack : str

@@ -34,7 +34,6 @@ class AsmStatement:
 
     Parameters
     ----------
-    template : str
     constraints : tuple of str
         The operands' constraints, outputs first: "=r", "l".
     """

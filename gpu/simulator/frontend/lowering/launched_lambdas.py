@@ -25,7 +25,6 @@ class LaunchedLambdas:
 
     Parameters
     ----------
-    kernels : list of Cursor
     owners : dict of Cursor to Cursor
         The function that contains each lambda, by the lambda's class.
     line_indices : dict of (int, int) to int
