@@ -53,7 +53,6 @@ def site_links(markdown: str, path: str) -> str:
 
     Parameters
     ----------
-    markdown : str
     path : str
         The page's path in the repository.
     """

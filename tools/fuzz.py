@@ -97,7 +97,6 @@ class Batch:
 
     Parameters
     ----------
-    area, package : str
     seed, first, count : int
         `count` attacks with numbers from `first`.
     failures_folder : Path
@@ -254,7 +253,6 @@ def attack_areas(
     ----------
     chosen : sequence of str
         Names of the areas.
-    seed : int
     inputs : int
         No batch starts after this number of inputs, or of an area after its share of them.
     seconds : float

@@ -49,7 +49,6 @@ class MutationSubject:
 
     Parameters
     ----------
-    name : str
     modules, tests : tuple of str
         Glob patterns of paths relative to the root; tests run in this order, fast ones first.
     mutant_count : int
@@ -483,8 +482,6 @@ def run_mutants(
 
     Parameters
     ----------
-    subject : MutationSubject
-    mutants : sequence of Mutant
     original : Path
         A copy of the tree without mutants.
     trees : sequence of Path

@@ -59,7 +59,6 @@ class CheckedProgram:
 
     Parameters
     ----------
-    name : str
     correct : bool or None
         Whether it is correct; None if it prints no verdict.
     explanation : str
@@ -79,8 +78,6 @@ class RodiniaProgram:
     ----------
     folder : str
         Folder below `cuda`.
-    files : tuple of str
-    arguments : tuple of str
     options : tuple of str
         Options of the command `program`.
     judging_method : str
@@ -262,7 +259,6 @@ class ProgramResults:
 
     Parameters
     ----------
-    rodinia, hecbench : list of CheckedProgram
     candidates : int
         Programs of HeCBench from which the sample is drawn.
     left_out : int

@@ -68,8 +68,6 @@ class CheckedFile:
 
     Parameters
     ----------
-    name : str
-    passed : int
     skipped : tuple of str
         The reason for each skipped test.
     failed : tuple of str

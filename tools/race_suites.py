@@ -93,7 +93,6 @@ class SuiteProgram:
         Its file name without suffix, followed by the graph for Indigo.
     suite : str
         The suite, with the graph for Indigo.
-    path : Path
     options, arguments : tuple of str
         Options of the compiler, and arguments of the program.
     bugs : tuple of str
@@ -335,7 +334,6 @@ def format_page(
 
     Parameters
     ----------
-    programs : sequence of SuiteProgram
     results, sanitizer : mapping of str to SuiteResult
         By program: results on the simulator, and under compute-sanitizer; the latter may be empty.
     gpu : str

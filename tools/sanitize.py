@@ -39,7 +39,6 @@ class SanitizerRun:
 
     Parameters
     ----------
-    pattern, variant, tool : str
     clean : bool
         Whether the run succeeded and the tool found nothing.
     report_text : str

@@ -28,7 +28,6 @@ class Comparison:
         Text in the list.
     title : str
         Title above the curves.
-    meaning : str
     quantity : Quantity or None
         The counted quantity.
     recorded : DeviceRecord or None

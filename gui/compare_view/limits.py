@@ -109,7 +109,6 @@ class LimitsTable(QTableWidget):
 
         Parameters
         ----------
-        models : mapping
         bounds : mapping or None
             Clauses with a bound of the time, by row number, for rows without a result.
         """

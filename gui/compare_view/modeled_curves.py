@@ -21,7 +21,6 @@ class ModeledCurves(QObject):
     ----------
     jobs : RequestQueue
         The engine's queue.
-    modeling : TimeModeler
     """
 
     changed = pyqtSignal()

@@ -38,7 +38,6 @@ class Modelable:
     ----------
     number : int
         Its position in the ladder, which determines its color and number.
-    title : str
     request : callable
         (GpuScaling, threads per block or 0 for the current block size) -> the request.
     skip_reason : str
@@ -150,7 +149,6 @@ class ModeledViews(StyleListener, Card):
 
         Parameters
         ----------
-        modelables : sequence of Modelable
         input_description : str
             Description of the input, such as "n = 2²⁰".
         blocks : sequence of int

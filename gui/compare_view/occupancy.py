@@ -99,7 +99,6 @@ class OccupancyView(QWidget):
         ----------
         number : int
             The variant's number, which determines the curve's color.
-        title : str
         times : mapping
             Microseconds by threads per block, as far as known.
         blocks : tuple of int

@@ -41,7 +41,6 @@ class Point:
         n per second, and minimum traffic per second.
     work_per_s : float
         The pattern's work per second, in the unit of its throughput.
-    kernel_ms : float
     counts : RunCounts or None
         The counts, if the sweep counts; nothing is timed then.
     modeled : ModeledTime or None
@@ -77,8 +76,6 @@ class SweepPlan:
 
     Parameters
     ----------
-    pattern : Pattern
-    variants : sequence of str
     sizes : sequence of int
         Values of n, or sides of an image in pixels.
     params : mapping
@@ -125,7 +122,6 @@ class Sweep(QObject):
     ----------
     jobs : RequestQueue
         The engine's queue.
-    modeling : TimeModeler
     channel : str
         The queue channel of its requests.
     """

@@ -74,7 +74,6 @@ class Range:
 
     Parameters
     ----------
-    smallest : int
     choices : range
         Exponents of the possible largest sizes.
     default : int

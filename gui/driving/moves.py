@@ -66,7 +66,6 @@ def measure_moves(page: Path, repetitions: int) -> int:
 
     Parameters
     ----------
-    page : Path
     repetitions : int
         Number of repetitions of each move.
 

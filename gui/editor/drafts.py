@@ -34,7 +34,6 @@ class Draft:
         The edited kernel file: a name under `kernels/`, or a path.
     origin : str
         The digest of the file's text when it was edited.
-    text : str
     path : Path
         The draft's file.
     """

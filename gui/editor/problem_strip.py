@@ -67,8 +67,6 @@ class ProblemStrip(QFrame):
 
         Parameters
         ----------
-        document : KernelDocument
-        problem : Problem or None
         message : str
             A message about the problem's line, shown instead of the problem's own.
         """

@@ -72,10 +72,8 @@ class KernelSources(QObject):
 
         Parameters
         ----------
-        file : str
         run_texts : mapping
             The edited texts that ran, by file.
-        diagnostics : sequence of Diagnostic
         remedy : Remedy or None
             An edit that removes all findings.
         """

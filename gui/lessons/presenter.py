@@ -36,7 +36,6 @@ class LessonPresenter(QObject):
         The stack that shows the pages, among others.
     jobs : callable
         Returns the queue of the simulator's side process.
-    saved_settings : SavedSettings
     show_scene : callable
         Shows a scene on its pattern's page, and returns the page.
     """

@@ -79,8 +79,6 @@ class FileJobs(QObject):
 
         Parameters
         ----------
-        path : Path
-        handle : SharedArray
         maxval : int or None
             The white level of an image; None for plain values.
         on_saved : callable

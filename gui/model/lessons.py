@@ -40,7 +40,6 @@ class Lessons(QObject):
     ----------
     jobs : callable
         Returns the queue of the simulator's side process.
-    saved_settings : SavedSettings
     """
 
     shelf_changed = pyqtSignal()

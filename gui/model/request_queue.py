@@ -154,8 +154,6 @@ class RequestQueue(QObject):
 
         Parameters
         ----------
-        channel : str
-        request : Request
         on_done : callable
             Receives the request's result or a Failure.
         on_progress : callable or None

@@ -35,7 +35,6 @@ class Moment:
 
     Parameters
     ----------
-    title : str
     pattern, variant : str
         Their names, as on the command line.
     tab : str
@@ -75,8 +74,6 @@ class MomentSequence:
 
     Parameters
     ----------
-    title : str
-    moments : tuple of Moment
     errors : tuple of str
         A sentence for each moment of the file that could not be read.
     """

@@ -23,7 +23,6 @@ class SettingsFile:
 
     Parameters
     ----------
-    path : Path
     is_valid_value : callable
         (key, value) -> whether a JSON value has the type that its key requires.
     """

@@ -118,10 +118,8 @@ class TimeModeler(QObject):
         ----------
         channel : str
             A waiting request of this channel is replaced.
-        request : ModelPattern or ModelKernel
         on_model : callable
             Receives the ModeledTime or Failure.
-        priority : int
         on_progress : callable or None
             Receives a Progress with a bound of the time, before it is modeled.
         """
@@ -170,7 +168,6 @@ class ModelFollower(QObject):
 
     Parameters
     ----------
-    modeling : TimeModeler
     request : callable
         Returns the request for the visible settings, or None if there is nothing to model.
     busy : callable

@@ -203,7 +203,6 @@ class Workbench(QObject):
         ----------
         name : str
             The pattern's name.
-        variant : str
         params : mapping
             All parameters.
         chosen : iterable of str

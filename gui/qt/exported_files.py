@@ -31,9 +31,6 @@ def write_painting(path: Path, size: QSize, paint: Callable[[QPainter], None], r
 
     Parameters
     ----------
-    path : Path
-    size : QSize
-    paint : callable
     ratio : float
         The image's pixels per unit of `size`.
     """

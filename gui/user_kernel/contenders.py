@@ -22,7 +22,6 @@ class Contender:
     ----------
     title : str
         The difference from the others: a kernel name or a block size.
-    launch : KernelLaunch
     refusal : str
         The reason why it cannot run, or "".
     """

@@ -103,7 +103,6 @@ class ResultsCard(Card):
             The kernel's signature.
         text : str
             The source text that ran.
-        result : SimulationResult
         arrays : mapping
             The arrays after the launch, by the key of their parameter.
         """

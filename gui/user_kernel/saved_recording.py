@@ -23,7 +23,6 @@ def create_recording_steppable(path: Path, read_checked: CheckedReader, file: st
 
     Parameters
     ----------
-    path : Path
     read_checked : callable
         As in `ReadRecording`.
     file, kernel : str

@@ -39,7 +39,6 @@ def choose_existing_file(
 
     Parameters
     ----------
-    parent : QWidget
     title : str
         Title of the dialog.
     filters : str

@@ -316,7 +316,6 @@ class ParameterForm(QWidget):
 
     Parameters
     ----------
-    parameters : tuple of Parameter
     columns : int
         Number of columns of fields; 0 fills each line with as many fields as fit.
     """

@@ -15,8 +15,6 @@ class Notice(QDialog):
 
     Parameters
     ----------
-    parent : QWidget
-    title : str
     columns : str
         The text as HTML; several columns are placed side by side, without wrapping lines.
     """

@@ -19,7 +19,6 @@ class NumberBox(QSpinBox):
 
     Parameters
     ----------
-    low, high : int
     step : int
         Step of the arrows; valid values are multiples of it above `low`.
     low_text : str

@@ -24,7 +24,6 @@ class WrappingLayout(QLayout):
 
     Parameters
     ----------
-    parent : QWidget, optional
     across, down : int
         Pixels between neighbors and between lines.
     spread : bool

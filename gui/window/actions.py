@@ -83,7 +83,6 @@ class Actions(QObject):
         The window that the actions belong to.
     files : Files
         Opens and saves files, and has the list of recent files.
-    openers : FileOpeners
     appearance, pages, running, lecturing
         The other objects that the actions call.
     """

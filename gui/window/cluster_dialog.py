@@ -29,7 +29,6 @@ class ClusterDialog(QDialog):
 
     Parameters
     ----------
-    parent : QWidget
     request : ClusterSettings
         The previous choice.
     """

@@ -57,12 +57,8 @@ class Files:
     ----------
     window : QWidget
         Parent of the file dialogs; screenshots show it.
-    bench : Workbench
     saved_settings : SavedSettings
         Has the recent files.
-    pages : Pages
-    openers : FileOpeners
-    messages : Messages
     """
 
     def __init__(

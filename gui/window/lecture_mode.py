@@ -24,7 +24,6 @@ class LectureMode(QObject):
 
     Parameters
     ----------
-    window : QMainWindow
     appearance : Appearance
         Enlarges the text during the lecture.
     find_step_tab : callable
@@ -92,7 +91,6 @@ class LectureMode(QObject):
 
         Parameters
         ----------
-        tab : StepTab
         hint : str
             A text shown until the next step.
         """

@@ -16,7 +16,6 @@ class ShortcutPriority(QObject):
 
     Parameters
     ----------
-    window : QWidget
     keys : iterable of str
         Key sequences such as Ctrl+E, which moves to the end of a line in X11 text fields.
     """

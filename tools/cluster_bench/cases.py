@@ -32,10 +32,8 @@ class GeneratedInput:
 
     Parameters
     ----------
-    rows : int
     row_shape : tuple of int
         A row's shape.
-    dtype : str
     bits : int
         Bits of a pseudorandom number that are an element.
     salt : int
@@ -90,7 +88,6 @@ class ClusterCase:
     ----------
     name, work : str
         Name for `--size`, and title in the table.
-    pattern, variant : str
     params : mapping
     divided_inputs, second_inputs : mapping of str to GeneratedInput
         Inputs generated on the devices: those that the pattern's program divides into chunks, and its second inputs.

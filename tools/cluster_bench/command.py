@@ -74,8 +74,6 @@ def run(
         The cluster.
     sizes : mapping of str to int
         Sizes other than the defaults, by names of `tools.cluster_bench.sizes.NAMES`; 0 skips a benchmark.
-    repetitions : int
-    page : Path
     folder : Path
         Folder on a disk for the streamed image.
     engine : str

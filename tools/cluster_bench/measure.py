@@ -46,8 +46,6 @@ class ClusterRow:
 
     Parameters
     ----------
-    work : str
-    workers : int
     wall_ms : tuple of float
         Of each repetition, from the submission of the first Dask task to the result of the last one.
     device_ms : tuple of float

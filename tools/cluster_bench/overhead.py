@@ -30,7 +30,6 @@ class OverheadRow:
 
     Parameters
     ----------
-    work : str
     local_s : float
         Seconds without Dask, on one device.
     one_worker_s, all_workers_s : float

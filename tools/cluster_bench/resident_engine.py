@@ -42,7 +42,6 @@ class PartProperties:
 
     Parameters
     ----------
-    count : int
     total, weighted_total : int
         Sum of the elements, and of each multiplied by its index, modulo 2^64.
     descents : int
@@ -78,7 +77,6 @@ class ResidentEngine:
 
     Parameters
     ----------
-    inner : Engine
     in_task : callable
         Returns whether a Dask task requests the download. Data sent to another worker are downloaded unchanged.
 
@@ -110,9 +108,6 @@ class ResidentEngine:
 
         Parameters
         ----------
-        key : str
-        shape : sequence of int
-        dtype : str
         bits : int
             Bits per element.
         first : int

@@ -84,7 +84,6 @@ class ProfiledLaunch:
     pattern_or_file, variant_or_kernel, work : str
         The case, as in `MeasuredCase`.
     metrics : mapping of str to float
-    launch : ModeledLaunch
     """
 
     pattern_or_file: str

@@ -29,7 +29,6 @@ class ForeignKernelCase:
     ----------
     file : str
         File name in `FOLDER`.
-    kernel : str
     size : str
         Size of its input, for tables.
     grid, block : tuple of int

@@ -29,10 +29,8 @@ class MeasuredLaunch:
     ----------
     kernel : str
         The kernel's name; "fill" for a buffer that is filled.
-    grid, block : tuple of int
     shared_bytes : int
         Dynamic shared memory.
-    launches : int
     time_us : float
         Sum of the medians of all launches.
     registers, static_shared_bytes, local_bytes, blocks : int

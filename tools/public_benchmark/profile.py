@@ -35,9 +35,6 @@ class MeasuredLaunch:
         The program's arguments, separated by spaces.
     kernel : str
         The kernel's name with its signature, as the profiler prints it.
-    grid, block : tuple of int
-    time_us : float
-    dram_bytes, float32_operations, float64_operations, integer_operations : float
     """
 
     program: str

@@ -44,7 +44,6 @@ class LaunchRecorder:
     ----------
     wanted : sequence of str
         The keys of the launches, as `MeasuredLaunch.key`.
-    gpu : GpuDescription
     target : Path
         The file of results, one JSON object per line.
     """

@@ -32,7 +32,6 @@ class ComparedLaunch:
 
     Parameters
     ----------
-    measured : MeasuredLaunch
     result : dict
         The figures of `tools.public_benchmark.program`; only "refusal" if the launch was not modeled.
     revision : str

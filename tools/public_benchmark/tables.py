@@ -56,7 +56,6 @@ def format_section(
         The launches of the programs that were run, by the program's name.
     program_count : int
         The number of programs with measurements.
-    measurement : Measurement
     """
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
     lines = [f"Date: {day}. Programs compared: {len(programs)} of {program_count}, by ascending measured time.", ""]

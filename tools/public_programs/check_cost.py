@@ -64,7 +64,6 @@ class Cost:
 
     Parameters
     ----------
-    name : str
     first, second : float
         As machine code, with an empty cache and with the cache of the first run.
     unchecked : float

@@ -89,7 +89,6 @@ class SampleResult:
 
     Parameters
     ----------
-    name : str
     outcome : {"passes", "ends", "waives", "fails", "skipped"}
         Whether the sample's own check passes; "ends" if it ends with 0 and prints no verdict, "waives" if it says that
         the device cannot run it.
@@ -216,13 +215,10 @@ def judge_output(name: str, code: int, output: str, errors: str, checked: bool, 
 
     Parameters
     ----------
-    name : str
     code : int
         Exit code of the command `program`.
-    output, errors : str
     checked : bool
         Whether the checkers ran.
-    seconds : float
     """
     match = _FINDINGS.search(errors)
     findings = (int(match[1]) if match is not None else 0) if checked else None

@@ -57,7 +57,6 @@ def run_tests(file: Path, sources: Path, work: Path) -> CheckedFile:
 
     Parameters
     ----------
-    file : Path
     sources : Path
         CuPy's repository.
     work : Path
@@ -107,12 +106,10 @@ def format_sections(
 
     Parameters
     ----------
-    tests : sequence of CheckedFile
     guide : str
         "PASSED of ALL" examples of the user guide.
     scripts : sequence of (PublicScript, str)
         Scripts with their errors, "" if they finished.
-    day : str
     """
     return "\n".join((*_format_tests(tests, guide, day), *_format_scripts(scripts))) + "\n"
 

@@ -42,8 +42,6 @@ class PublicScript:
     ----------
     repository : str
         "owner/name" on GitHub.
-    path : str
-    arguments : tuple of str
     changes : tuple of (str, str)
         Texts that are replaced: sizes, and functions that Python no longer has.
     driver : str
@@ -125,7 +123,6 @@ def run_script(script: PublicScript, top: Path, work: Path) -> str:
 
     Parameters
     ----------
-    script : PublicScript
     top : Path
         The clone of its repository.
     work : Path

@@ -161,7 +161,6 @@ def sample_files(
 
     Parameters
     ----------
-    files : sequence of Path
     top : Path
         Folder of the collection.
     sample_size, seed : int

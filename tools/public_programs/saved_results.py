@@ -12,7 +12,6 @@ class SavedResults:
 
     Parameters
     ----------
-    folder : Path or None
     name : str
         Name of the file, without suffix.
     """

@@ -43,7 +43,6 @@ def zoom(camera: Camera, factor: float, right: float = 0.0, down: float = 0.0) -
 
     Parameters
     ----------
-    camera : Camera
     factor : float
         Above 1 to zoom in.
     right, down : float

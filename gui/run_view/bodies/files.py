@@ -29,7 +29,6 @@ class BodyFiles(QObject):
 
     Parameters
     ----------
-    simulation : LiveSimulation
     jobs : RequestQueue
         The engine's queue.
     window : QWidget

@@ -44,10 +44,8 @@ class StripPlot:
 
     Parameters
     ----------
-    title : str
     history : int
         The index of its time series.
-    curves : tuple of Curve
     zero_centered : bool
         Whether zero is in the middle of the axis.
     shows_peak : bool

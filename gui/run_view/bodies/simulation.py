@@ -58,7 +58,6 @@ class LiveSimulation(QObject):
 
     Parameters
     ----------
-    pattern : Pattern
     jobs : RequestQueue
         The engine's queue.
     """

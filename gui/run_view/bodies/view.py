@@ -43,7 +43,6 @@ class BodiesView(RunView):
 
     Parameters
     ----------
-    pattern : Pattern
     jobs : RequestQueue
         The engine's queue.
     """

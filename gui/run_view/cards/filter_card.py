@@ -21,7 +21,6 @@ class FilterCard(Card):
 
     Parameters
     ----------
-    image_filter : Filter
     parameter : Parameter
         The parameter that holds custom coefficients.
     form : ParameterForm

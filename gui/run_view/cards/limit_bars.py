@@ -20,7 +20,6 @@ class LimitBars(QWidget):
 
     Parameters
     ----------
-    names : sequence of str
     colors : callable
         Returns one color per name.
     max_bars : int

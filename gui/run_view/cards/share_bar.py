@@ -20,7 +20,6 @@ class ShareBar(QWidget):
 
     Parameters
     ----------
-    names : sequence of str
     colors : callable
         Returns one color per name.
     """

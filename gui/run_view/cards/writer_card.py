@@ -110,7 +110,6 @@ class WriterCard(Card):
 
         Parameters
         ----------
-        title : str
         position : QPoint
             The element's position on the screen.
         has_planes : bool

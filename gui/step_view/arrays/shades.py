@@ -32,7 +32,6 @@ class Mark:
         The warp's color.
     strong : bool
         False if another thread is followed.
-    writes : bool
     """
 
     cells: Array

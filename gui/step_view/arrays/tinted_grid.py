@@ -47,14 +47,12 @@ class TintedGrid:
 
         Parameters
         ----------
-        painter : QPainter
         panel : Panel
             The array; its shape is that of the grid.
         corner : QPointF
             Position of the grid's top left corner.
         value_range : (float, float) or None
             Values with the darkest and the lightest shade; None for 0 and 1.
-        marks : sequence of Mark
         """
         self._shades.update_panel(panel, value_range)
         plain = self._shades.colors.reshape(-1)

@@ -88,14 +88,12 @@ class ValueGrid:
 
         Parameters
         ----------
-        painter : QPainter
         panel : Panel
             The array; its shape is that of the grid.
         corner : QPointF
             Position of the grid's top left corner.
         value_range : (float, float) or None
             Values with the darkest and the lightest shade; None for 0 and 1.
-        marks : sequence of Mark
         """
         changed = self._shades.update_panel(panel, value_range)
         if changed.any():

@@ -56,7 +56,6 @@ class LaneGrid(QWidget):
         ----------
         lanes : Lanes or None
             None shows nothing.
-        block : int
         threads : int
             Threads per block.
         followed : int
@@ -204,8 +203,6 @@ class LanesCard(Card):
 
         Parameters
         ----------
-        lanes : Lanes or None
-        block : int
         blocks : int
             Number of blocks of the launch.
         threads : int

@@ -55,7 +55,6 @@ class Canvas:
 
     Parameters
     ----------
-    viewport : Viewport
     complete_frames : bool
         Paint everything in each frame, however long that takes.
     """
@@ -95,8 +94,6 @@ class Canvas:
 
         Parameters
         ----------
-        painter : QPainter
-        moment : int
         marks : Marks
             Additional highlights.
         ratio : float

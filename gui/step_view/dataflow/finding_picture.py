@@ -62,7 +62,6 @@ class FindingPicture:
         The array's name; "" for a picture of lanes.
     elements : tuple of ShownElement
         By ascending index.
-    accesses : tuple of ShownAccess
     lanes : uint8 array, shape (warps, 32), or None
         The `LaneState` of each lane of some warps of the thread's block.
     first_warp : int

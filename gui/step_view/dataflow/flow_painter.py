@@ -140,7 +140,6 @@ class FlowPainter:
 
         Parameters
         ----------
-        painter : QPainter
         number : int
             Number of the row.
         progress : int
@@ -623,10 +622,8 @@ class FlowPainter:
 
         Parameters
         ----------
-        painter : QPainter
         number : int
             Number of the row.
-        cells : sequence of int
         starts : mapping of int to array, optional
             Columns by row at which lines to the cells may start; by default all.
         """

@@ -86,7 +86,6 @@ def compute_metrics(
 
     Parameters
     ----------
-    look : Look
     column, label : float
         Widths in pixels of a column and of the labels.
     pitch : float, optional
@@ -112,7 +111,6 @@ class DataflowLayout:
 
     Parameters
     ----------
-    dataflow : Dataflow
     text : CountedText or None
         For a histogram of a text, the names of the arrays of characters and of bins.
     increments : int array, shape (elements, 5)

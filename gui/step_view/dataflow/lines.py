@@ -41,8 +41,6 @@ class FlowLines:
 
     Parameters
     ----------
-    layout : DataflowLayout
-    sizes : Metrics
     operation_distance : float
         Distance from a cell to the operation above it, at which its lines end.
     """

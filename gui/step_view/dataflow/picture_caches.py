@@ -24,7 +24,6 @@ class Tiles:
 
     Parameters
     ----------
-    flow : FlowPainter
     ratio : float
         Device pixel ratio.
     """
@@ -97,7 +96,6 @@ class HighlightPictures:
 
     Parameters
     ----------
-    flow : FlowPainter
     ratio : float
         Device pixel ratio.
     """

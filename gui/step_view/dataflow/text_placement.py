@@ -75,7 +75,6 @@ class RowValues:
 
     Parameters
     ----------
-    row : Row
     cells : int array
         Numbers of the cells, ascending.
     texts : sequence of str

@@ -233,7 +233,6 @@ def paint_footer(painter: QPainter, box: QRectF, code: str, effect: str, step: s
 
     Parameters
     ----------
-    painter : QPainter
     box : QRectF
         The footer's box, below the frame's picture.
     code : str

@@ -67,8 +67,6 @@ class Handout:
     ----------
     layout : DataflowLayout
         The recording's dataflow, with values or symbols as texts.
-    models : RecordingModels
-    caption : Caption
     width : int
         Width of the strip in its own units: a narrower strip has larger text in the same figure.
     """

@@ -31,8 +31,6 @@ def write_page(
 
     Parameters
     ----------
-    models : RecordingModels
-    caption : Caption
     text : CountedText or None
         For a histogram of a text, the names of its arrays and bins.
     in_symbols : bool
@@ -55,12 +53,10 @@ def format_page(
 
     Parameters
     ----------
-    models : RecordingModels
     layout : DataflowLayout
         The recording's dataflow, with values or symbols as texts.
     snapshots : callable
         Returns the state of the cards at a moment.
-    caption : Caption
     recording : bytes
         The recording's file, embedded so that the page can be opened in Lockstep.
     """

@@ -100,7 +100,6 @@ class SlideWriter(QObject):
     ----------
     path : Path
         A .zip archive, or a folder that does not exist yet.
-    slides : list of Slide
     """
 
     progressed = pyqtSignal(float)

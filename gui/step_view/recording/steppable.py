@@ -45,7 +45,6 @@ class ReadRecording:
 
     Parameters
     ----------
-    path : Path
     read_checked : callable
         Returns the file's bytes after checking them; raises InputError if they are invalid.
     """
@@ -80,7 +79,6 @@ class ExpectedCounts:
 
     Parameters
     ----------
-    n : int
     textbook : Textbook or None
         The textbook's counts, if there are any.
     sequential : int or None

@@ -62,7 +62,6 @@ class Stepper(QObject):
 
         Parameters
         ----------
-        request : StepRequest
         text : CountedText or None
             For a histogram of a text, the names of its arrays and bins.
         first_moment : int

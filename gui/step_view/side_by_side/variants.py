@@ -230,7 +230,6 @@ class VariantsView(QWidget):
             The request that made the current recording.
         models : RecordingModels
             The current recording.
-        other_variants : sequence of OtherVariant
         """
         chosen = self.other_variants.currentData()
         self._request = request

@@ -29,7 +29,6 @@ class Transport(StyleListener, QWidget):
 
     Parameters
     ----------
-    player : Player
     moment_name : str
         Name of a moment, such as "step" or "cycle".
     """

@@ -33,7 +33,6 @@ class WarpRows:
 
     Parameters
     ----------
-    launch : LaunchTimelines
     resident : int
         Number of resident blocks.
     """

@@ -46,7 +46,6 @@ class TimelineJobs(QObject):
         Returns the job queue of the simulator's process.
     channel : str
         The queue's channel for these requests.
-    subject : TimelineSubject
     """
 
     timelines_ready = pyqtSignal(object)

@@ -34,7 +34,6 @@ class Pages(QObject):
         Runs the patterns and supplies the results.
     saved_settings : SavedSettings
         The saved state of the pages.
-    messages : Messages
     """
 
     page_shown = pyqtSignal(str)

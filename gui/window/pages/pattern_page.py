@@ -118,7 +118,6 @@ class PatternPage(StyleListener, Ground):
 
     Parameters
     ----------
-    pattern : Pattern
     settings : Settings
         The initial settings.
     sources : KernelSources

@@ -22,7 +22,6 @@ class Preparation(QObject):
 
     Parameters
     ----------
-    pages : Pages
     stack : QStackedWidget
         The stack that shows the pages.
     bench : Workbench

@@ -22,7 +22,6 @@ class WriterSearch(QObject):
 
     Parameters
     ----------
-    view : RunView
     jobs : callable
         Returns the queue of the simulator's process.
     engine : RequestQueue

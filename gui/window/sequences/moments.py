@@ -128,7 +128,6 @@ class MomentDisplay(QObject):
 
         Parameters
         ----------
-        moment : Moment
         hint : str
             A text that a lecture shows until the next step.
         folder : Path

@@ -43,11 +43,8 @@ class SequencePlayer(QObject):
     ----------
     window : QWidget
         Parent of the file dialogs.
-    bench : Workbench
-    display : MomentDisplay
     find_page : callable
         Returns the visible pattern's page, or None if another page is visible.
-    messages : Messages
     """
 
     changed = pyqtSignal()

@@ -38,7 +38,6 @@ def choose_screen(screens: Sequence[QRect], occupied: int) -> int:
 
     Parameters
     ----------
-    screens : sequence of QRect
     occupied : int
         Index of the screen of the main window, which is also the result if there is no other.
     """
@@ -67,7 +66,6 @@ class PresenterWindow(Ground):
     ----------
     window : QWidget
         The main window.
-    player : SequencePlayer
     press_key : callable
         Runs the action of a key in the main window.
     """
