@@ -53,10 +53,6 @@ def print_modeled_pattern(
 
     Parameters
     ----------
-    pattern : Pattern
-        The pattern.
-    variant_name : str
-        The name of one of its variants.
     params : mapping
         All parameters of the pattern.
     inputs : mapping of str to array

@@ -69,8 +69,6 @@ def format_report(
     ----------
     counts : RunCounts or None
         The simulator's counts; None for a run on a GPU.
-    input_description : str
-        Description of the input.
     result_rows : sequence of (str, str)
         Rows about the result, which follow the figures.
     distributed : DistributedRun or None

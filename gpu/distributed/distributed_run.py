@@ -161,8 +161,6 @@ def compute_chunk_lengths(total: int, chunks: Sequence[int], workers: int, granu
         Elements, or rows, of the complete input.
     chunks : sequence of int
         One number: how many chunks. Several numbers: their lengths. Empty: one chunk per worker.
-    workers : int
-        The number of workers.
     granularity : int
         A chunk has a multiple of this number of elements, or rows.
 

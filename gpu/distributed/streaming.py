@@ -248,8 +248,6 @@ def read_chunks_in_parts(
 
     Parameters
     ----------
-    input_chunks : sequence of Chunk
-        The chunks.
     streamed_input : StreamedInput
         The input that they divide.
     granularity, write_granularity : int

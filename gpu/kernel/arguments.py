@@ -109,8 +109,6 @@ def to_variable_bytes(name: str, value: Any, type: Type) -> Array:
         The variable's name, for error messages.
     value
         For an array, an array or a specification; otherwise a number.
-    type : Type
-        The variable's type.
 
     Raises
     ------

@@ -102,10 +102,8 @@ def record_failure(lesson: Lesson, task: Task, text: str, judgment: Judgment) ->
 
     Parameters
     ----------
-    lesson : Lesson
-        The lesson.
     task : Task
-        One of its tasks.
+        One of the lesson's tasks.
     text : str
         The submission, as the complete text of the kernel file.
     judgment : Judgment

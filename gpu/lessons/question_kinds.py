@@ -17,10 +17,6 @@ class QuestionKind:
 
     Parameters
     ----------
-    summary : str
-        Summary of the question.
-    optional_options, required_options : tuple of str
-        Optional and required options.
     choices : mapping
         Allowed values of options.
     """

@@ -65,8 +65,6 @@ def record_scene(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str =
     ----------
     lesson : Lesson
         The lesson, which has the kernel files of its stages.
-    scene : Scene
-        The scene.
     seed : int
         Selects the parameters, as of `choose_parameters`, and the random inputs.
     schedule : str

@@ -216,8 +216,6 @@ def compute_body_figures(
 
     Parameters
     ----------
-    bodies : int
-        The number of bodies.
     time : float
         Simulated time.
     steps : int

@@ -121,8 +121,6 @@ class ProgramEnd:
     ----------
     code : int
         Exit code; negative for a signal.
-    launches : int
-        Number of launches.
     seconds : float
         Duration from its start, by the clock.
     """

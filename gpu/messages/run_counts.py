@@ -95,8 +95,6 @@ class Quantity:
 
     Parameters
     ----------
-    name : str
-        Name in a list.
     unit : str
         Label of an axis; `{each}` is replaced by `RunCounts.per_element_unit`.
     value : callable

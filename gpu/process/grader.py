@@ -68,8 +68,6 @@ def grade_submissions(
     ----------
     lesson : Path
         The lesson's folder.
-    task : str
-        The task's name in it.
     submissions : sequence of Path
         The files; a symbolic link is not followed.
     seed : int

@@ -21,8 +21,6 @@ class TraceNode:
 
     Parameters
     ----------
-    number : int
-        The node's number.
     operator : str
         Such as "+", "sqrtf" or "atomic add"; "" for an element of an array.
     value : NumPy scalar

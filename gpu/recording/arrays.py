@@ -23,8 +23,6 @@ class TraceArray:
     ----------
     number : int
         Its index in `Trace.arrays`.
-    name : str
-        The array's name.
     space : str
         "global", "constant", "shared" or "local".
     dtype : numpy.dtype

@@ -149,8 +149,6 @@ class TraceLaunch:
     ----------
     number : int
         Its number; 0 for the host's launch.
-    kernel : str
-        The kernel's name.
     grid, block : tuple of int
         Extents in x, y and z.
     parent : int
@@ -225,8 +223,6 @@ class LaunchRecord:
     ----------
     kernel : str
         The name as requested, such as "fill<int, 3>".
-    source, file : str
-        The source text, and its file.
     defines : mapping of str to str
         The macros of the compilation.
     schedule : str

@@ -120,8 +120,6 @@ class Recording:
 
         Parameters
         ----------
-        launch : int
-            The launch's number.
         block, thread : int
             Their numbers in the launch and in the block, x fastest.
         """

@@ -94,8 +94,6 @@ class TraceFunction:
 
     Parameters
     ----------
-    name : str
-        The function's name.
     variables : dict of int to str
         The names of its variables, by slot.
     pointers : dict of int to int

@@ -20,8 +20,6 @@ def validate_inputs(pattern: Pattern, variant: Variant, inputs: Inputs, params: 
 
     Parameters
     ----------
-    pattern : Pattern
-        The pattern.
     variant : Variant
         The variant to run, which may accept less than its pattern.
     inputs : mapping

@@ -77,8 +77,6 @@ class ResidencyLimits:
 
     Parameters
     ----------
-    multiprocessors : int
-        The number of multiprocessors.
     threads, blocks : int
         The most threads and blocks of a multiprocessor.
     shared_bytes, reserved_bytes : int

@@ -22,8 +22,6 @@ class DerivedData:
 
     Parameters
     ----------
-    lanes : LaneStates
-        The states of all lanes.
     tally : Tally
         The counts up to each moment.
     segments : tuple of Segment

@@ -52,12 +52,8 @@ class LocatedFinding:
 
     Parameters
     ----------
-    launch : int
-        The launch's number.
     moment : int
         The event over all launches; the number of events if the recording had ended.
-    finding : Finding
-        The finding.
     thread : (int, int) or None
         The block and the thread that the finding names last, which executes the event; None if it names none.
     faulty : FaultyElements or None

@@ -34,8 +34,6 @@ class Race:
 
     Parameters
     ----------
-    launch : int
-        The launch's number.
     array : int
         The number of the array in the launch's trace.
     name : str

@@ -24,8 +24,6 @@ class ClusterRunOptions:
 
     Parameters
     ----------
-    settings : ClusterSettings
-        The cluster.
     chunks : tuple of int
         As in `run_distributed`.
     graph : str

@@ -150,13 +150,6 @@ def _parameter_values(
 def count_work(report: Report, workload: Workload) -> RunCounts | None:
     """Count a simulated run's work on a small part of its input.
 
-    Parameters
-    ----------
-    report : Report
-        The report of the run.
-    workload : Workload
-        The workload of the run.
-
     Returns
     -------
     RunCounts or None
@@ -177,8 +170,6 @@ def report_refusal(pattern: Pattern, variant: Variant, kernel_check: KernelCheck
 
     Parameters
     ----------
-    pattern : Pattern
-        The pattern.
     variant : Variant
         The variant that was not run.
     kernel_check : KernelCheck

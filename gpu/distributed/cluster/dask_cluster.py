@@ -58,8 +58,6 @@ class Cluster:
     Parameters
     ----------
     client : distributed.Client
-    engine : str
-        Name of the engine.
     shared_folder : str
         A folder that all workers can access; "" if there may be none.
     gpus : int

@@ -178,8 +178,6 @@ class TaskCall:
 
     Parameters
     ----------
-    run_id : str
-        Id of the run.
     params : mapping
     sources : mapping of str to str
         Text of edited kernel files, by file name.

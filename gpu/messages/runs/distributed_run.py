@@ -56,8 +56,6 @@ class TaskRecord:
     ----------
     task, step : str
         The task's name, unique in its run, and the step that it executes.
-    chunk_index : int
-        Index of its chunk.
     worker : str
         The address of the worker.
     begin, end : float

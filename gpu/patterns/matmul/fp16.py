@@ -160,8 +160,6 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
 
     Parameters
     ----------
-    engine : Engine
-        The engine.
     params : mapping
         The pattern's parameters; `tile`, `alpha` and `beta` are used.
     a, b : Buffer

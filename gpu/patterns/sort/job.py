@@ -65,8 +65,6 @@ class SortJob:
         ----------
         module : Module
             A module that `build` returned.
-        kernel : str
-            The kernel's name.
         blocks : int
             Blocks of the grid, which has one dimension.
         *arguments : Buffer or NumPy scalar

@@ -74,8 +74,6 @@ class Tiling:
         ----------
         job : SortJob
             The sort; the kernel is built for its keys.
-        kernel : str
-            The kernel's name.
         blocks : int
             Blocks of the grid, which has one dimension.
         *arguments : Buffer or NumPy scalar

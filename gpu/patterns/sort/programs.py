@@ -256,10 +256,6 @@ def sort_on_device(variant: str, engine: Engine, data: SortData, params: Params)
 
     Parameters
     ----------
-    variant : str
-        The name of the variant.
-    engine : Engine
-        The engine.
     data : SortData
         At least one key; the result replaces it, so its buffers must not be used afterward.
     params : mapping

@@ -122,8 +122,6 @@ def distribute_chunk(
         The index of the chunk's first key in the complete input; shape ().
     splitters : array
         The samples at which buckets begin, from `choose_splitters`.
-    buckets : int
-        The number of buckets.
     chunk : int
         The chunk's index.
 

@@ -28,8 +28,6 @@ class EdgeCaseRun:
 
     Parameters
     ----------
-    name : str
-        The name of the edge case.
     case : KernelCase or None
         What ran; None if the pattern or the variant does not accept the input, or it was skipped.
     skipped : bool

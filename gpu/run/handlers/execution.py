@@ -22,10 +22,6 @@ def execute_request(engine: Engine, request: Request[R], folder: SharedFolder, r
 
     Parameters
     ----------
-    engine : Engine
-        The engine to run on.
-    request : Request
-        The request.
     folder : SharedFolder
         The folder for the result's arrays, which are new ones.
     report_progress : callable

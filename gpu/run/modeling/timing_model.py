@@ -238,8 +238,6 @@ def model_host_program(
 
     Parameters
     ----------
-    variant : Variant
-        The variant.
     inputs : mapping
         The complete inputs, which the host program may read.
     params : mapping

@@ -28,12 +28,8 @@ class ObservedWrite:
 
     Parameters
     ----------
-    kernel : str
-        The kernel's name.
     grid, block_shape, block, thread : tuple of int
         Blocks of the launch, threads per block, `blockIdx` and `threadIdx`.
-    position : SourcePosition
-        The source position of the write.
     atomic : bool
         Whether it is an atomic operation.
     lanes : int

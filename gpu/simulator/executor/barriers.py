@@ -34,8 +34,6 @@ def pass_barrier(
         The running call.
     mask : LaneMask
         The lanes that arrive.
-    position : SourcePosition
-        The barrier's position.
     votes : scalar or array
         The votes of `__syncthreads_count` and similar functions, one for all lanes or one per lane.
 
@@ -156,8 +154,6 @@ def check_barrier(batch: BlockBatch, expected_lanes: LaneMask | None, mask: Lane
         The lanes that have not exited; None if all have.
     mask : LaneMask
         The active lanes.
-    position : SourcePosition
-        The barrier's position.
 
     Raises
     ------

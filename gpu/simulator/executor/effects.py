@@ -30,8 +30,6 @@ def print_lanes(frame: CallFrame, mask: LaneMask, text: str, values: list[Any]) 
     ----------
     frame : CallFrame
         The running call.
-    mask : LaneMask
-        The lanes that print.
     text : str
         The format string.
     values : list
@@ -206,8 +204,6 @@ def report_heap_call(
         The address of the allocation, for each lane.
     size : scalar, array or None
         The number of bytes allocated; None for a call of free.
-    position : SourcePosition
-        The position of the call.
     """
     if frame.batch.observer is not None:
         for part, lanes in address.split_by_memory(mask):

@@ -69,14 +69,10 @@ class CompiledFunction:
 
         Parameters
         ----------
-        batch : RunningBatch
-            The batch.
         arguments : sequence
             The value of each parameter, one for all lanes.
         variables : dict of str to PointerValue
             The addresses of the module's variables, by name.
-        mask : LaneMask
-            The lanes to run.
 
         Returns
         -------

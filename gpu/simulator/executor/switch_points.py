@@ -18,8 +18,6 @@ class SwitchPoint(NamedTuple):
 
     Parameters
     ----------
-    site : AccessSite
-        The access.
     dtype : dtype
         The type of the accessed elements.
     writes : bool
@@ -40,14 +38,10 @@ class SwitchPoint(NamedTuple):
 
         Parameters
         ----------
-        batch : RunningBatch
-            The batch that runs.
         address : PointerValue
             The pointer of each lane.
         index : int, array or None
             The accessed element after it, one for all lanes or one per lane; None for 0.
-        mask : LaneMask
-            The lanes that access it.
         compared : scalar, array or None
             The values that a compare-and-swap replaces; None for other accesses.
         """

@@ -218,8 +218,6 @@ class PlainValues:
             The offset in bytes and the type of each leaf.
         vector : int
             The size in bytes of a vector that is loaded as a whole, else 0.
-        mask : LaneMask
-            The lanes that load.
         site : AccessSite
             The access in the source.
         """

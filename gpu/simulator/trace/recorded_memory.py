@@ -62,8 +62,6 @@ class RecordedMemory:
         ----------
         number : int
             The memory's number.
-        name : str
-            The array's name.
         space : {"global", "constant"}
             The state space.
         initial : uint8 array
@@ -85,16 +83,12 @@ class RecordedMemory:
         ----------
         number : int
             The memory's number.
-        name : str
-            The variable's name.
         size : int
             Bytes per block.
         blocks : int
             The number of blocks of the batch.
         stride : int
             The distance in bytes between the variables of consecutive blocks.
-        batch : int
-            The number of the batch.
         """
         memory = cls(number, name, "shared", size)
         memory.blocks, memory.stride, memory.batch = blocks, stride, batch
@@ -112,8 +106,6 @@ class RecordedMemory:
             The variable's memory for all lanes, which keeps its layout from now on.
         lanes : int
             The number of lanes of the batch.
-        batch : int
-            The number of the batch.
         """
         recorded = cls(number, memory.name, "local", memory.size)
         recorded.lanes, recorded.batch, recorded.fill = lanes, batch, 0 if memory.zeroed else POISON
@@ -142,8 +134,6 @@ class RecordedMemory:
             The element index within a block or lane, one for all lanes or one per lane of the batch.
         size : int
             Bytes per element.
-        mask : LaneMask
-            The lanes.
         """
         index = select_active(element, mask)
         if self.space == "local" and self.stride:

@@ -316,8 +316,6 @@ class Recorder(Observer):
 
         Parameters
         ----------
-        slot : int
-            The variable's slot.
         value : scalar, array or PointerValue
             The value, one for all lanes or one per lane.
         node : int or array
@@ -609,14 +607,10 @@ class Recorder(Observer):
         ----------
         batch : BlockBatch
             The batch of the lanes.
-        address : PointerValue
-            The pointer.
         index : int, array or None
             The distance from the pointer in elements; None for 0.
         dtype : dtype
             The type of the numbers that an element consists of.
-        mask : LaneMask
-            The lanes that access it.
         action : str
             "read", "write" or "atomic".
         count : int

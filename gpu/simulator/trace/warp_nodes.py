@@ -46,8 +46,6 @@ def record_reduction(
 
     Parameters
     ----------
-    recorder : Recorder
-        The recorder.
     op : str
         One of COMBINED.
     batch : BlockBatch
@@ -83,8 +81,6 @@ def record_block_vote(
 
     Parameters
     ----------
-    recorder : Recorder
-        The recorder.
     op : str
         One of `gpu.simulator.ir.intrinsics.BLOCK_VOTES`.
     batch : BlockBatch
@@ -109,8 +105,6 @@ def record_matrix_product(
 
     Parameters
     ----------
-    recorder : Recorder
-        The recorder.
     batch : BlockBatch
         The batch of the lanes.
     mask : LaneMask

@@ -35,8 +35,6 @@ class Address:
 
     Parameters
     ----------
-    array : str
-        The array's name.
     block : int
         The block of the shared memory; -1 for global memory.
     blocks, threads : int arrays
@@ -87,8 +85,6 @@ class AccessTraffic:
         "read", "write" or "atomic".
     space : str
         "global", "shared", "constant" or "local"; for the last two, only the active lanes are known.
-    array : str
-        The array's name.
     size : int
         Bytes per lane.
     bank, word : int arrays, shape (warps, 32)

@@ -100,8 +100,6 @@ class _FunctionTranslator(ExpressionTranslator):
     Parameters
     ----------
     function : callable
-    suffix : str
-        The suffix of its name.
     """
 
     def __init__(self, program: TranslatedSource, function: Callable[..., Any], suffix: str) -> None:

@@ -19,8 +19,6 @@ def find_reachable_variables(
 
     Parameters
     ----------
-    frames : iterable of PlannedFrame
-        The frames of all variables.
     bindings : iterable of (PlannedFrame, Bind)
         The initializations of parameters, each with the caller's frame.
     """

@@ -176,10 +176,6 @@ class KernelMemory:
         ----------
         frame : PlannedFrame
             The frame of the called function.
-        slot : int
-            The parameter's slot.
-        type : Type
-            Its type.
         value : str or tuple of str
             The argument's value; for a struct, one per leaf. It is stored only if the function assigns the parameter.
         """
@@ -318,8 +314,6 @@ class KernelMemory:
             The parameter's slot in it.
         frame : PlannedFrame
             The caller's frame.
-        argument : ir.Expression
-            The argument.
         """
         if not isinstance(argument.type, Pointer) or not self.is_shared(frame, argument):
             return
@@ -411,10 +405,6 @@ class KernelMemory:
 
         Parameters
         ----------
-        address : str
-            The address.
-        type : Type
-            The type of the value.
         value : str or tuple of str
             The value; for a struct, one per leaf.
         private : bool

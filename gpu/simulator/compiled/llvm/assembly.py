@@ -213,8 +213,6 @@ class Assembly:
 
         Parameters
         ----------
-        address : str
-            The address.
         type : str
             The LLVM type of the number, such as "i64".
         operation : str

@@ -57,8 +57,6 @@ class AccessWriter:
             The frame of the place's variables.
         place : ir.Place
             A variable or an element of memory.
-        type : Type
-            The type of the value.
         value : str or tuple of str
             The value; for a struct, one per leaf.
         """
@@ -112,8 +110,6 @@ class AccessWriter:
             The parameter's slot in it.
         frame : PlannedFrame
             The caller's frame.
-        argument : ir.Expression
-            The argument.
 
         Returns
         -------

@@ -55,8 +55,6 @@ class AnnouncementChooser(PreemptingChooser):
         Selects the announcement in the source, and how often parts are stopped elsewhere.
     history : AccessHistory
         What earlier runs showed; at least one announcement.
-    lanes_per_part : int
-        Lanes per part.
     """
 
     def __init__(self, seed: int, history: AccessHistory, *, lanes_per_part: int = WARP) -> None:

@@ -53,8 +53,6 @@ class DirectedChooser(PreemptingChooser):
         Also selects how often the other parts are stopped.
     history : AccessHistory
         What earlier runs showed; their writes are those among which the seed chooses.
-    lanes_per_part : int
-        Lanes per part.
     """
 
     def __init__(self, seed: int, history: AccessHistory, *, lanes_per_part: int = WARP) -> None:

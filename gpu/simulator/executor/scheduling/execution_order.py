@@ -21,8 +21,6 @@ class ExecutionOrder:
     ----------
     chooser : Chooser or None
         Selects the next part; None if all lanes run in lockstep.
-    lanes_per_part : int
-        Lanes per part.
     register_seed : int or None
         The seed for caching values in registers; None for no caching.
     """

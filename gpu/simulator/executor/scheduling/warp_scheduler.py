@@ -97,8 +97,6 @@ class WarpScheduler:
 
     Parameters
     ----------
-    batch : RunningBatch
-        The batch to run.
     chooser : Chooser
         Selects the next part.
     lanes_per_part : int

@@ -34,10 +34,6 @@ class ChildLaunch:
         The size of the extern __shared__ array.
     arguments : tuple
         The arguments, each one value.
-    stream : int
-        The number of its stream.
-    position : SourcePosition
-        The position of the launch.
     lane : int
         The thread that launched it: a lane of a batch.
     """

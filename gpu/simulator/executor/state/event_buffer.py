@@ -16,8 +16,6 @@ class EventBuffer(Observer):
 
     Parameters
     ----------
-    observer : Observer
-        The observer.
     on_overflow : callable
         Called when too many notifications are kept, before they are forwarded.
     """

@@ -34,15 +34,7 @@ class LaunchFaults:
 
 
 class BatchFaults:
-    """The lanes of a batch that have ended by an invalid access.
-
-    Parameters
-    ----------
-    launch : LaunchFaults
-        The faults of the launch.
-    lanes : int
-        The number of lanes of the batch.
-    """
+    """The lanes of a batch that have ended by an invalid access."""
 
     def __init__(self, launch: LaunchFaults, lanes: int) -> None:
         self._launch = launch

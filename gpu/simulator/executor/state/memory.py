@@ -75,8 +75,6 @@ class DeviceMemory(Protocol):
             The index in elements of `dtype`, one for all lanes or one per lane of the batch.
         dtype : dtype
             The type of the elements.
-        mask : LaneMask
-            The lanes that load.
         site : AccessSite
             The access in the source, for errors.
 
@@ -124,8 +122,6 @@ class DeviceMemory(Protocol):
         ----------
         batch, element, dtype, mask, site
             As of `load`.
-        operation : AtomicOperation
-            The operation.
 
         Returns
         -------

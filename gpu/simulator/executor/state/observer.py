@@ -101,8 +101,6 @@ class StaleRead:
     ----------
     access : Access
         The read, without values.
-    lane : int
-        The lane that reads.
     write : Access
         The write of the new value, which is not visible yet.
     writer : int
@@ -183,8 +181,6 @@ class HeapCall:
 
     Parameters
     ----------
-    position : SourcePosition
-        The position of the call.
     memory : DeviceMemory or None
         The memory that the pointer points into; None if it is null or not a valid pointer.
     offset : int or array
@@ -192,8 +188,6 @@ class HeapCall:
         the pointer as a number.
     size : scalar, array or None
         The number of bytes allocated; None for a call of free.
-    mask : LaneMask
-        The lanes that call it.
     """
 
     position: SourcePosition
@@ -392,8 +386,6 @@ class Observer:
             The running batch.
         memory : LocalMemory
             The variable's memory, for all lanes.
-        declaration : SourcePosition
-            The position of its declaration.
         mask : LaneMask
             The lanes in which the scope ends.
         """

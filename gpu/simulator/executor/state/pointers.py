@@ -74,8 +74,6 @@ class PointerValue:
             The distance from the pointer in elements of `dtype`, one for all lanes or one per lane; None for 0.
         dtype : dtype
             The type of the elements.
-        mask : LaneMask
-            The lanes that load.
         site : AccessSite
             The access in the source.
 
@@ -168,8 +166,6 @@ class PointerValue:
         ----------
         batch, index, dtype, mask, site
             As of `load`.
-        operation : AtomicOperation
-            The operation.
         """
         if batch.faults is not None and not self.mixed:
             old = batch.faults.attempt(lambda live: self._atomic(batch, index, dtype, operation, live, site), mask)

@@ -23,10 +23,8 @@ class WarpOperation:
 
     Parameters
     ----------
-    mask : LaneMask
-        The lanes.
     member_mask : scalar or array
-        Their mask arguments, as bits.
+        The mask arguments of the lanes, as bits.
     operands : sequence
         The operands, each one value or one per lane of the batch.
     """
@@ -49,8 +47,6 @@ class StrongAccess(NamedTuple):
 
     Parameters
     ----------
-    part : int
-        The number of the part.
     site : AccessSite
         The access in the source.
     location : hashable
@@ -115,8 +111,6 @@ class Scheduler(Protocol):
         ----------
         variables : list
             The variables of the loop's function, which a schedule may change.
-        mask : LaneMask
-            The lanes in the loop.
         values : Conversions
             The algebra of the variables' values.
         """
@@ -138,8 +132,6 @@ class Scheduler(Protocol):
             The lanes of the part that have returned; None if there are none.
         mask : LaneMask
             The lanes that arrive.
-        position : SourcePosition
-            The barrier's position.
         votes : scalar or array
             Their votes, one for all lanes or one per lane.
 
@@ -243,8 +235,6 @@ class Copies(Protocol):
             Destination and source.
         size : int
             Bytes per lane.
-        mask : LaneMask
-            The lanes that copy.
         position : SourcePosition
             The statement.
         perform : callable
@@ -275,8 +265,6 @@ class Copies(Protocol):
             The address of each lane.
         size : int
             Bytes per lane.
-        mask : LaneMask
-            The lanes that read.
         position : SourcePosition
             The statement.
         """
@@ -290,8 +278,6 @@ class Copies(Protocol):
             The address of each lane.
         size : int
             Bytes per lane.
-        mask : LaneMask
-            The lanes that write.
         site : AccessSite
             The access in the source.
         """

@@ -75,8 +75,6 @@ class TimeLimit:
         ----------
         name : str
             The kernel's name.
-        finished_blocks, blocks : int
-            The number of finished blocks, and of all blocks.
         """
         limit, elapsed = self.seconds * LAUNCH_LIMIT_FACTOR, time.process_time() - self._cpu_start
         needed = elapsed / finished_blocks * blocks

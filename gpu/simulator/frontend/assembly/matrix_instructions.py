@@ -16,8 +16,6 @@ class MatrixInstruction:
 
     Parameters
     ----------
-    accumulator_type : Scalar
-        The type of the accumulators.
     a, b, c : int
         Registers per lane of each operand; the result has the same number as `c`.
     elements_per_register : int

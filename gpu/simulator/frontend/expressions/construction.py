@@ -83,8 +83,6 @@ def lower_braces(lower: Lowering, cursor: Cursor, type: Type, declared: ClangTyp
         The lowering of expressions in the function.
     cursor : Cursor
         The initializer list.
-    type : Type
-        The type of the value.
     declared : ClangType or None
         Clang's type of the object; None for the type of the initializer list.
 
@@ -116,8 +114,6 @@ def lower_array_braces(
         The lowering of expressions in the function.
     cursor : Cursor
         The initializer list, or a string literal for an array of characters.
-    type : ArrayOf
-        The type of the array.
     declared : ClangType or None
         Clang's type of the array; None for the type of the initializer list.
 
@@ -302,8 +298,6 @@ def build_default(
     ----------
     lower : Lowering
         The lowering of expressions in the function.
-    type : Struct
-        The struct.
     declared : ClangType
         Clang's type of the struct, which has the initializers.
     initialized_members : collection of str
@@ -345,8 +339,6 @@ def build_default_elements(lower: Lowering, array: ClangType, element: Struct, c
         Clang's type of the array.
     element : Struct
         The type of its innermost elements.
-    count : int
-        The number of values.
 
     Raises
     ------

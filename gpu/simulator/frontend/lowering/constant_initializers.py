@@ -19,8 +19,6 @@ def find_constants(value: ir.Expression, cursor: Cursor) -> list[tuple[int, ir.C
 
     Parameters
     ----------
-    value : ir.Expression
-        The value.
     cursor : Cursor
         The initializer in the source, for errors.
 

@@ -129,8 +129,6 @@ def build_phase_operation(
         The address of the barrier object.
     argument : ir.Expression
         The operation's argument, such as the number of arrivals.
-    position : SourcePosition
-        The position of the operation.
     is_relaxed : bool
         Whether it orders no accesses without a fence.
     """
