@@ -170,8 +170,6 @@ def check_without_item(pattern: Pattern, variant: Variant, item: SyncItem, param
 
     Parameters
     ----------
-    pattern : Pattern
-        The pattern.
     variant : Variant
         A variant that uses the item.
     item : SyncItem

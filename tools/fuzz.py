@@ -99,8 +99,6 @@ class Batch:
     ----------
     seed, first, count : int
         `count` attacks with numbers from `first`.
-    failures_folder : Path
-        Folder for failures.
     limit_s : float
         Time limit of each attack, in seconds.
     """
@@ -251,16 +249,10 @@ def attack_areas(
 
     Parameters
     ----------
-    chosen : sequence of str
-        Names of the areas.
     inputs : int
         No batch starts after this number of inputs, or of an area after its share of them.
     seconds : float
         Limit of the computing time of each job.
-    failures_folder : Path
-        Folder for failures.
-    package : str
-        Package of the areas.
     jobs : int
         Simultaneous batches.
     """

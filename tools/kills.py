@@ -52,8 +52,6 @@ class KillResult:
 
     Parameters
     ----------
-    victim, signal_name : str
-        The victim, and the name of the signal.
     after_s : float
         Seconds from the start to the signal.
     remains : tuple of str

@@ -83,8 +83,6 @@ def run_sanitizer(sanitizer: str, pattern: Pattern, variant: Variant, tool: str)
     ----------
     sanitizer : str
         The path of compute-sanitizer.
-    pattern : Pattern
-        The pattern.
     variant : Variant
         The variant to run, on the GPU.
     tool : str

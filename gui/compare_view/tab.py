@@ -176,8 +176,6 @@ class CompareTab(StyleListener, QWidget):
     ----------
     pattern : Pattern
         A pattern with a size, or of images, whose sides are the sizes.
-    sources : KernelSources
-        The kernels' sources.
     jobs : RequestQueue
         The engine's queue.
     get_params : callable

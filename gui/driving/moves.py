@@ -64,11 +64,6 @@ class MeasuredRecording:
 def measure_moves(page: Path, repetitions: int) -> int:
     """Measure moves in a recording of each pattern and in some large ones, print them, and write them to a page.
 
-    Parameters
-    ----------
-    repetitions : int
-        Number of repetitions of each move.
-
     Returns
     -------
     int

@@ -65,8 +65,6 @@ class FinishedRun:
         The counts of a simulated run; None while they are pending, or if they failed.
     count_error : str
         The reason why the run could not be counted.
-    request : RunPattern or None
-        The request.
     distributed : DistributedRun or None
         Details of a run on several devices; None on one device.
     """

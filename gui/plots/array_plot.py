@@ -84,8 +84,6 @@ class ArrayPlot(Plot):
         ----------
         outline : array of shape (2, columns)
             Minimum and maximum of each column's elements.
-        elements : int
-            Number of elements.
         highlighted : array of shape (2, columns) or None
             Outline of the highlighted elements, NaN for columns without any.
         quartiles : array of shape (2, columns) or None

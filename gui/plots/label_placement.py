@@ -24,8 +24,6 @@ def place_labels(
     ----------
     points : sequence of QPointF
         Positions in pixels.
-    sizes : sequence of QSizeF
-        Sizes of the labels.
     occupied_areas : sequence of QRectF
         Occupied areas, such as points and other texts.
     bounds : QRectF

@@ -30,8 +30,6 @@ class FilteredImageView(RunView):
     ----------
     pattern : Pattern
         One with an ImagePresentation.
-    form : ParameterForm
-        Its parameters.
     """
 
     levels: LevelsCard

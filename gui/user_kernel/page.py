@@ -39,8 +39,6 @@ class UserKernelPage(Ground):
     ----------
     path : Path
         The kernel's file.
-    sources : KernelSources
-        The kernels' texts.
     jobs : callable
         Returns the queue of the simulator's process.
     modeling : TimeModeler

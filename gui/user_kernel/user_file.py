@@ -43,8 +43,6 @@ class UserFile(QObject):
     ----------
     stack : QStackedWidget
         The stack that shows the page, among others.
-    sources : KernelSources
-        The kernels' texts.
     jobs : callable
         Returns the queue of the simulator that runs and records kernels.
     modeling : TimeModeler

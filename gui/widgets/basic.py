@@ -101,8 +101,6 @@ def button(text: str, look: str = "", *, tip: str = "", name: str = "") -> QPush
 
     Parameters
     ----------
-    text : str
-        The text on the button.
     look : str
         The button's role in the style sheet; "" for none.
     tip : str

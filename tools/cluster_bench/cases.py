@@ -32,8 +32,6 @@ class GeneratedInput:
 
     Parameters
     ----------
-    row_shape : tuple of int
-        A row's shape.
     bits : int
         Bits of a pseudorandom number that are an element.
     salt : int

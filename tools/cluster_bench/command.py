@@ -70,8 +70,6 @@ def run(
 
     Parameters
     ----------
-    settings : ClusterSettings
-        The cluster.
     sizes : mapping of str to int
         Sizes other than the defaults, by names of `tools.cluster_bench.sizes.NAMES`; 0 skips a benchmark.
     folder : Path

@@ -161,8 +161,6 @@ def combine_launches(
     ----------
     pattern_or_file : str
         The pattern's name, or the file of a foreign kernel.
-    variant_or_kernel : str
-        The name of the variant or of the kernel.
     work : str
         A description of the input.
     launches : sequence of TimedLaunch

@@ -27,8 +27,6 @@ class Measurement:
     ----------
     gpu : str
         The key of the GPU's description.
-    clock_ghz : float
-        The clock of the measurement.
     dram_gb_s : float
         The rate of DRAM in the GPU's data sheet.
     launch_us : float

@@ -63,8 +63,6 @@ def compare_program(
     ----------
     hecbench : Path
         A clone of HeCBench; nothing is written there.
-    launches : sequence of MeasuredLaunch
-        The launches of one program.
     recipes : mapping of str to Recipe
         How to build programs, by name; others are built as their makefiles say.
     gpu : str

@@ -163,8 +163,6 @@ def sample_files(
     ----------
     top : Path
         Folder of the collection.
-    sample_size, seed : int
-        Size of the sample, and its seed.
     symbols_by_file : dict
         nvcc's symbols of each file from earlier runs; new ones are added.
     save : callable

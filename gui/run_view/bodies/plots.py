@@ -350,8 +350,6 @@ def find_name_baseline(box: QRectF, height: float, x: Array, y: Array) -> float:
     ----------
     box : QRectF
         The part of the plot with the name's left end and width.
-    height : float
-        Height of the name.
     x, y : arrays of shape (points,)
         The curve in pixels.
     """

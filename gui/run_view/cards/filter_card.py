@@ -23,8 +23,6 @@ class FilterCard(Card):
     ----------
     parameter : Parameter
         The parameter that holds custom coefficients.
-    form : ParameterForm
-        The form of all parameters.
     """
 
     def __init__(self, image_filter: Filter, parameter: Parameter, form: ParameterForm) -> None:

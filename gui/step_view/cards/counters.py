@@ -67,8 +67,6 @@ class CountTable:
 
     Parameters
     ----------
-    tooltips : mapping of str to str
-        Names of the counts, and their tooltips.
     rows : tuple of str
         Names of the rows; the first one is bold.
     corner : QWidget or None

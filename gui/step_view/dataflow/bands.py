@@ -44,8 +44,6 @@ def build_bands(number: int, row: Row, edges: LaidOutEdges, warps: Array) -> lis
     ----------
     number : int
         Number of the row.
-    row : Row
-        The row.
     edges : LaidOutEdges
         Lines to the row's cells.
     warps : int array

@@ -140,8 +140,6 @@ class FlowPainter:
 
         Parameters
         ----------
-        number : int
-            Number of the row.
         progress : int
             `DataflowLayout.progress` of the row.
         complete_rows : bool array

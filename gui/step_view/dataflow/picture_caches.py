@@ -114,8 +114,6 @@ class HighlightPictures:
             A painter in the coordinates of the dataflow's picture.
         row : int
             The number of the row that the moment belongs to.
-        moment : int
-            The moment.
         max_area : float
             The largest area in square pixels of a picture to cache; larger ones are painted each time.
         """

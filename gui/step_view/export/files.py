@@ -124,8 +124,6 @@ class Film(QObject):
         The moment of each frame.
     paint : callable
         Paints a frame of size `FRAME_SIZE`, given a painter and a moment.
-    frames_per_second : float
-        Frames per second.
     """
 
     progressed = pyqtSignal(float)
@@ -239,8 +237,6 @@ def paint_footer(painter: QPainter, box: QRectF, code: str, effect: str, step: s
         The last executed source line.
     effect : str
         The values that the line read and wrote.
-    step : str
-        The step number.
     """
     theme, current_look = look().theme, look()
     painter.fillRect(box, QColor(theme.raised))

@@ -47,8 +47,6 @@ def place_names(
     ----------
     names : sequence of str
         Empty names have no place.
-    spans : sequence of (float, float)
-        The span of each name.
     measure : callable
         Returns the width of a text in pixels.
     room : (float, float)

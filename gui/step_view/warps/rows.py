@@ -95,8 +95,6 @@ class WarpRows:
             Cycle at which the first column begins.
         cycles : float
             Cycles per column.
-        count : int
-            Number of columns.
         """
         if self.spans.size and 2 * cycles <= self._min_duration:  # at most one state change per column
             return self._states_at(first + cycles * (np.arange(count) + 0.5))

@@ -130,8 +130,6 @@ class MomentDisplay(QObject):
         ----------
         hint : str
             A text that a lecture shows until the next step.
-        folder : Path
-            The folder of the sequence.
 
         Raises
         ------
