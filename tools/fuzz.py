@@ -71,9 +71,9 @@ class _HangError(BaseException):
     """An attack took too long; a BaseException, so that no `except Exception` of the code under attack catches it."""
 
 
-def list_areas(package: str = ATTACKS) -> list[str]:
+def list_areas() -> list[str]:
     """Return the names of the attack modules, sorted."""
-    parent = importlib.import_module(package)
+    parent = importlib.import_module(ATTACKS)
     return sorted(module.name for module in pkgutil.iter_modules(parent.__path__))
 
 

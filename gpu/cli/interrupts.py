@@ -10,13 +10,15 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from gpu.cli.exit_codes import STOPPED
+
 STOPPED_MESSAGE = "lockstep: Stopped."
 GRACE_S = 1.0
 """Seconds that a KeyboardInterrupt has to end the command cleanly."""
 
 
 @contextlib.contextmanager
-def end_on_ctrl_c(exit_code: int) -> Iterator[None]:
+def end_on_ctrl_c() -> Iterator[None]:
     """End the process on Ctrl+C even where Python cannot raise KeyboardInterrupt, as while it waits for a GPU.
 
     Python raises KeyboardInterrupt on the main thread, between two bytecodes; a call that waits for an endless kernel
@@ -29,7 +31,7 @@ def end_on_ctrl_c(exit_code: int) -> Iterator[None]:
     sender.setblocking(False)
     over = threading.Event()
     before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
-    threading.Thread(target=_end_after_grace, args=(receiver, over, exit_code), daemon=True).start()
+    threading.Thread(target=_end_after_grace, args=(receiver, over), daemon=True).start()
     try:
         yield
     finally:
@@ -38,14 +40,14 @@ def end_on_ctrl_c(exit_code: int) -> Iterator[None]:
         sender.close()
 
 
-def _end_after_grace(receiver: socket.socket, ended: threading.Event, exit_code: int) -> None:
+def _end_after_grace(receiver: socket.socket, ended: threading.Event) -> None:
     with receiver:
         while received := receiver.recv(1):
             if received[0] == signal.SIGINT:
                 if not ended.wait(GRACE_S):
                     _kill_children()
                     print(STOPPED_MESSAGE, file=sys.stderr, flush=True)
-                    os._exit(exit_code)
+                    os._exit(STOPPED)
                 return
 
 

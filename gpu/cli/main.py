@@ -489,7 +489,7 @@ def _run(options: argparse.Namespace) -> int:
     cluster_options.refuse_unused_options(options)
     run_options = _read_run_options(options)
     has_bodies = isinstance(options.pattern.presentation, BodiesPresentation)
-    with interrupts.end_on_ctrl_c(STOPPED):
+    with interrupts.end_on_ctrl_c():
         if options.stream:
             from gpu.cli.patterns import streaming as cli_streamed
 
@@ -548,7 +548,7 @@ def _model(options: argparse.Namespace) -> int:
     texts, input_file = _parameter_texts(options)
     variant = options.pattern.variant(options.variant or options.pattern.default_variant)
     pattern = options.pattern.with_default_size(variant, None)
-    with interrupts.end_on_ctrl_c(STOPPED):
+    with interrupts.end_on_ctrl_c():
         if isinstance(pattern.presentation, BodiesPresentation):
             inputs, params, _ = cli_bodies.read_inputs(pattern, texts, input_file, options.seed)
             params = {**params, **pattern.params_for_role(Role.STEPS, 0)}
@@ -563,7 +563,7 @@ def _model_kernel(options: argparse.Namespace) -> int:
     from gpu.cli.user_code import simulate as cli_simulate
 
     try:
-        with interrupts.end_on_ctrl_c(STOPPED):
+        with interrupts.end_on_ctrl_c():
             cli_model.print_modeled_kernel(options, cli_simulate.parse_defines(options))
     except KernelError as error:
         _print_error(error)
@@ -627,7 +627,7 @@ def _add_atomics(parser: _Parser) -> None:
 def _study_atomics(options: argparse.Namespace) -> int:
     from gpu.cli.patterns import atomics as cli_atomics
 
-    with interrupts.end_on_ctrl_c(STOPPED):
+    with interrupts.end_on_ctrl_c():
         cli_atomics.run(options)
     return OK
 

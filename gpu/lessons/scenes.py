@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu.base.errors import InputError, LaunchError, SourcePosition
-from gpu.base.schedules import ROUND_ROBIN, Schedule
+from gpu.base.schedules import Schedule
 from gpu.engines.tracing_engine import TracingEngine
 from gpu.files.toml import format_value
 from gpu.lessons.lesson import Lesson, Place, Scene
@@ -58,7 +58,7 @@ def choose_parameters(scene: Scene, seed: int) -> dict[str, Any]:
     return parameters
 
 
-def record_scene(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str = ROUND_ROBIN) -> RecordedScene:
+def record_scene(lesson: Lesson, scene: Scene, seed: int = 0) -> RecordedScene:
     """Record a scene and find the moment of its place.
 
     Parameters
@@ -67,8 +67,6 @@ def record_scene(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str =
         The lesson, which has the kernel files of its stages.
     seed : int
         Selects the parameters, as of `choose_parameters`, and the random inputs.
-    schedule : str
-        One of `gpu.schedules.NAMES`.
 
     Raises
     ------
@@ -81,7 +79,7 @@ def record_scene(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str =
     if scene.stage:
         stage = lesson.stage(scene.stage)
         file = stage.file
-        case = GradingCase(parameters["n"], seed=seed, schedule=schedule)
+        case = GradingCase(parameters["n"], seed=seed)
         recording = record_stage(stage, plain_text(lesson, scene.stage), case, for_display=True)
     else:
         pattern = find_pattern(scene.pattern)
@@ -90,7 +88,6 @@ def record_scene(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str =
         recording = record_pattern(
             Workload(pattern, variant, {}, complete_parameters(scene, parameters), seed=seed),
             lambda progress: None,
-            schedule=schedule,
         )
     if recording.stopped:
         raise InputError("The scene is too long to be recorded.", advice="Use fewer elements.")

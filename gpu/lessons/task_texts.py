@@ -29,7 +29,7 @@ def reference_solution(lesson: Lesson, task: Task) -> str:
     return solution_text(lesson, task.stage)
 
 
-def initial_text(lesson: Lesson, task: Task, seed: int = 0) -> str:
+def initial_text(lesson: Lesson, task: Task) -> str:
     """Return a task's initial text.
 
     Raises
@@ -44,16 +44,16 @@ def initial_text(lesson: Lesson, task: Task, seed: int = 0) -> str:
         case "repair":
             return remove_marks(task.mistakes[0].apply_to(solution))
         case "order":
-            return _replace_marked(solution, "lines", lambda match: shuffle_lines(match["body"], seed), task)
+            return _replace_marked(solution, "lines", lambda match: shuffle_lines(match["body"]), task)
     return _replace_marked(
         solution, "gap", lambda match: f"{match['indent']}// Write here: {match['says']}\n", task
     )  # fmt: skip
 
 
-def shuffled_lines(lesson: Lesson, task: Task, seed: int = 0) -> tuple[str, ...]:
+def shuffled_lines(lesson: Lesson, task: Task) -> tuple[str, ...]:
     """Return the shuffled lines of an ordering task, without their common indentation."""
     match = _find_marked_lines(reference_solution(lesson, task), task)
-    return tuple(textwrap.dedent(shuffle_lines(match["body"], seed)).rstrip("\n").split("\n"))
+    return tuple(textwrap.dedent(shuffle_lines(match["body"])).rstrip("\n").split("\n"))
 
 
 def line_frame(lesson: Lesson, task: Task) -> LineFrame:
@@ -63,10 +63,10 @@ def line_frame(lesson: Lesson, task: Task) -> LineFrame:
     return LineFrame(solution[: match.start()], match["indent"], solution[match.end() :])
 
 
-def shuffle_lines(body: str, seed: int) -> str:
-    """Permute lines by a seed so that, if possible, every line moves."""
+def shuffle_lines(body: str) -> str:
+    """Permute lines so that, if possible, every line moves; the same lines always in the same way."""
     lines = body.rstrip("\n").split("\n")
-    generator = np.random.default_rng([seed, 4])
+    generator = np.random.default_rng([0, 4])
     best = lines
     for _ in range(_MAX_PERMUTATIONS):
         shuffled = [lines[index] for index in generator.permutation(len(lines)).tolist()]

@@ -57,12 +57,12 @@ def apt_command(packages: Sequence[str]) -> str:
     return f"sudo apt-get install -y --no-install-recommends {' '.join(packages)}"
 
 
-def find_obstacle(environment: Mapping[str, str] = os.environ) -> str:
+def find_obstacle() -> str:
     """Return the names of all missing libraries, and how to install them; "" if none is missing.
 
     Qt itself ends the process at the first missing library, and its message names another one.
     """
-    on_x = "DISPLAY" in environment and "WAYLAND_DISPLAY" not in environment and "QT_QPA_PLATFORM" not in environment
+    on_x = "DISPLAY" in os.environ and not {"WAYLAND_DISPLAY", "QT_QPA_PLATFORM"} & os.environ.keys()
     missing = missing_libraries(WINDOW_LIBRARIES if on_x else OFFSCREEN_LIBRARIES)
     if not missing:
         return ""

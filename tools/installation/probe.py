@@ -145,10 +145,9 @@ def read_toolkit(folder: Path) -> Toolkit | None:
     return Toolkit(folder, (int(release[1]), int(release[2]))) if release else None
 
 
-def missing_build_packages(python_include: str | None = None) -> list[str]:
+def missing_build_packages() -> list[str]:
     """Return the missing packages for compiling a Python extension."""
-    include = python_include or sysconfig.get_paths()["include"]
     packages = [] if shutil.which("g++") or shutil.which("c++") else ["g++"]
-    if not Path(include, "Python.h").exists():
+    if not Path(sysconfig.get_paths()["include"], "Python.h").exists():
         packages.append(f"python{sysconfig.get_python_version()}-dev")
     return packages

@@ -121,9 +121,9 @@ class WarpRows:
         ended = (self._ends >= first) & (self._ends <= last)
         return self.row_of[self.spans["warp"][ended]], self._ends[ended]
 
-    def compute_issue_shares(self, first: float, cycles: float, count: int) -> Array:
-        """Return, by scheduler and column, the share of cycles in which the scheduler issues."""
-        (spent,) = self._count_state_cycles(first, cycles, count, (WarpState.ISSUING,))
+    def compute_issue_shares(self, cycles: float, count: int) -> Array:
+        """Return, by scheduler and column of that many cycles, the share of cycles in which the scheduler issues."""
+        (spent,) = self._count_state_cycles(0, cycles, count, (WarpState.ISSUING,))
         shares = np.zeros((self.launch.schedulers, count))
         np.add.at(shares, self.schedulers, spent / cycles)
         return shares

@@ -88,7 +88,7 @@ class IssueStrip(QWidget):
         picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)
         columns = max(int(box.width() / 2), 1)
-        shares = self.rows.compute_issue_shares(0, max(self.rows.end, 1) / columns, columns).mean(axis=0)
+        shares = self.rows.compute_issue_shares(max(self.rows.end, 1) / columns, columns).mean(axis=0)
         width = box.width() / columns
         color, painter = state_color(look().theme, WarpState.ISSUING), QPainter(picture)
         for column, share in enumerate(np.clip(shares, 0, 1).tolist()):

@@ -20,7 +20,7 @@ def read_bits(field: BitField, unit: ir.Expression) -> ir.Expression:
         signed = Scalar(f"int{bits}")
         value = _shift(signed, ">>", convert(value, signed, None), bits - field.width)
     else:
-        value = _combine(word, "&", _shift(word, ">>", value, field.shift), (1 << field.width) - 1)
+        value = _mask(word, _shift(word, ">>", value, field.shift), (1 << field.width) - 1)
     return convert(value, field.type, None)
 
 
@@ -28,8 +28,8 @@ def insert_bits(field: BitField, unit: ir.Expression, value: ir.Expression) -> i
     """Return the value of a storage unit in which a bit field has a new value, of the field's type."""
     word, bits = _word_of(field)
     mask = ((1 << field.width) - 1) << field.shift
-    kept = _combine(word, "&", convert(unit, word, None), ((1 << bits) - 1) ^ mask)
-    new = _combine(word, "&", _shift(word, "<<", convert(value, word, None), field.shift), mask)
+    kept = _mask(word, convert(unit, word, None), ((1 << bits) - 1) ^ mask)
+    new = _mask(word, _shift(word, "<<", convert(value, word, None), field.shift), mask)
     return convert(fold_constants(ir.Binary(word, "|", kept, new)), field.unit, None)
 
 
@@ -51,5 +51,5 @@ def _shift(type: Scalar, operator: str, value: ir.Expression, amount: int) -> ir
     return fold_constants(ir.Binary(type, operator, value, build_constant(INT32, amount))) if amount else value
 
 
-def _combine(type: Scalar, operator: str, value: ir.Expression, mask: int) -> ir.Expression:
-    return fold_constants(ir.Binary(type, operator, value, build_constant(type, mask)))
+def _mask(type: Scalar, value: ir.Expression, mask: int) -> ir.Expression:
+    return fold_constants(ir.Binary(type, "&", value, build_constant(type, mask)))

@@ -89,7 +89,7 @@ def test_columns_of_any_width_agree_with_cycles_counted_one_by_one() -> None:
 
 
 def test_schedulers_issue_for_their_own_warps() -> None:
-    shares = WarpRows(SOME, 1).compute_issue_shares(0, 2, 2)
+    shares = WarpRows(SOME, 1).compute_issue_shares(2, 2)
     assert shares.tolist() == [[1.0, 0.0], [0.5, 0.0]]
 
 
@@ -118,7 +118,7 @@ def test_borders_are_where_blocks_begin_and_barriers_open() -> None:
 def test_nothing_is_no_mistake() -> None:
     rows = WarpRows(make_timelines(), 1)
     assert rows.columns(0, 1, 3).tolist() == [[ABSENT] * 3] * 4
-    assert rows.compute_issue_shares(0, 1, 2).sum() == 0
+    assert rows.compute_issue_shares(1, 2).sum() == 0
     assert rows.spans_at(0) == rows.borders == []
 
 
