@@ -569,7 +569,6 @@ class _LessonReader:
 
 
 def _read_option(question: _Table, name: str) -> Any:
-    """Return an option of a question."""
     match name:
         case "block":
             return question.read_integer(name)

@@ -204,7 +204,6 @@ class LimitsTable(QTableWidget):
         return max(min(round(_MAX_NAME_SHARE * room), room - figures), least)
 
     def _list_figures(self, column: int) -> list[str]:
-        """Return the figures of a column."""
         times = [each for each in self._models.values() if isinstance(each, ModeledTime)]
         if column == 1:
             return [format_figure(each.time_us) for each in times]

@@ -287,7 +287,6 @@ class CodeEdit(QPlainTextEdit):
             viewport.update(0, top, viewport.width(), height)
 
     def _color_visible_lines(self) -> None:
-        """Color the visible lines."""
         document = self.document()
         if isinstance(document, KernelDocument) and self.isVisible() and not self._changing:
             first = self.firstVisibleBlock()

@@ -150,7 +150,6 @@ def _bind_argument(argument: Argument) -> tuple[Any, Any]:
 
 
 def _encode_argument(argument: Argument) -> bytes:
-    """Return the bytes of an argument."""
     if isinstance(argument, TensorMap):
         buffer = argument.buffer
         assert isinstance(buffer, CudaBuffer)

@@ -16,7 +16,6 @@ _objects: dict[int, Any] = {}
 
 
 def _get_properties(device: int) -> dict[str, Any]:
-    """Return the properties of the device."""
     CupyDevice(device)
     value = {name: VALUE_BY_NUMBER[number] for name, (number, _) in DEVICE_ATTRIBUTES.items()}
     extents = {

@@ -87,7 +87,6 @@ def _innermost(statement: Cursor, enclosing: Cursor, line: int, columns: tuple[i
 
 
 def _inner_statements(statement: Cursor) -> tuple[Cursor, ...]:
-    """Return the inner statements of a statement."""
     children = statement.children
     if statement.kind == CursorKind.IF_STMT:
         condition = next(index for index, child in enumerate(children) if child.is_expression)

@@ -391,7 +391,6 @@ def _build_leaf(text: str, value: Value) -> FormattedTerm:
 
 
 def _join_vector(parts: list[FormattedTerm]) -> Value:
-    """Return the vector of all parts' values."""
     values = [part.value if isinstance(part.value, tuple) else (part.value,) for part in parts]
     return tuple(each for value in values for each in value)
 

@@ -146,7 +146,6 @@ def _format_statement(thread_event: ThreadEvent, term: Term, text: str) -> str:
 
 
 def _split_commas(term: Term) -> list[Term]:
-    """Split a term at its commas."""
     return [*_split_commas(term.parts[0]), term.parts[1]] if term.kind == "comma" else [term]
 
 

@@ -133,7 +133,6 @@ class ValueGrid:
         painter.end()
 
     def _paint_cell(self, color: int, text: str, on_light: bool) -> QPixmap:
-        """Return a painted cell."""
         ratio = self._picture.devicePixelRatio()
         picture = QPixmap(round(self.column * ratio), round(self.cell * ratio))
         picture.setDevicePixelRatio(ratio)

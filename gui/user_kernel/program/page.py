@@ -267,7 +267,6 @@ class ProgramPage(Ground):
         )
 
     def _create_run_folder(self) -> Path:
-        """Create a folder for a run."""
         if self._folder is None:
             self._folder = scratch.ScratchFolder()
         self._run_count += 1

@@ -150,7 +150,6 @@ def _defined_name(line: str) -> str:
 
 
 def _value_type(instruction: str) -> str:
-    """Return the type of an instruction's value."""
     operation, _, rest = instruction.partition(" ")
     if operation in ("alloca", "getelementptr", "inttoptr"):
         return "ptr"
