@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,57 +65,46 @@ class LoadedUnits:
         return self.modules[unit]
 
     def link(self, unit: int) -> LoadedModule | None:
-        """Return a file's module with the device code of the program's other files; None if there is no other."""
+        """Return a file's module with the device code of the program's other CUDA files; None if none compiles.
+
+        It has the variables of the files' own modules.
+        """
         if unit >= len(self._units):  # a module of the driver API
             return None
         if unit not in self._linked:
-            self._linked[unit] = _link_units(self._units, unit, self.load)
+            self._linked[unit] = self._build_linked(unit)
         return self._linked[unit]
 
+    def _build_linked(self, unit: int) -> LoadedModule | None:
+        others = []
+        for number, each in enumerate(self._units):
+            if number != unit and each.path.suffix in _CUDA_SUFFIXES:
+                try:
+                    others.append((each.path, self.load(number)))
+                except CompileError:
+                    continue
+        if not others:
+            return None
+        own = self._units[unit]
+        text = read_source(own.path)
+        functions = [_list_static_functions(each) for each in (text, *(read_source(path) for path, _ in others))]
+        counts = Counter(name for names in functions for name in names)
+        includes = [
+            _include(path, number, sorted(name for name in names if counts[name] > 1))
+            for number, ((path, _), names) in enumerate(zip(others, functions[1:], strict=True))
+        ]
+        with limit_resources():
+            module = SimulatedModule(
+                "".join((text, "\n", *includes)), own.path, own.defines, own.include_dirs, tolerant=True
+            )
+            for alone in (self.load(unit), *(loaded for _, loaded in others)):
+                module.share_variables(alone.module)
+        return LoadedModule(module, text)
 
-def _link_units(
-    units: Sequence[ProgramUnit], unit: int, find_module: Callable[[int], LoadedModule]
-) -> LoadedModule | None:
-    """Return a module of a file with the definitions of the program's other CUDA files.
-
-    Parameters
-    ----------
-    units : sequence of ProgramUnit
-        The program's files.
-    unit : int
-        The number of the file.
-    find_module : callable
-        Returns the module of a file by number. The result uses the memory of these modules' variables.
-
-    Returns
-    -------
-    LoadedModule or None
-        None if there is no other CUDA file that compiles.
-    """
-    others = []
-    for number, each in enumerate(units):
-        if number != unit and each.path.suffix in _CUDA_SUFFIXES:
-            try:
-                others.append((each.path, find_module(number)))
-            except CompileError:
-                continue
-    if not others:
-        return None
-    own = units[unit]
-    text = read_source(own.path)
-    functions = [_list_static_functions(each) for each in (text, *(read_source(path) for path, _ in others))]
-    counts = Counter(name for names in functions for name in names)
-    includes = [
-        _include(path, number, sorted(name for name in names if counts[name] > 1))
-        for number, ((path, _), names) in enumerate(zip(others, functions[1:], strict=True))
-    ]
-    with limit_resources():
-        module = SimulatedModule(
-            "".join((text, "\n", *includes)), own.path, own.defines, own.include_dirs, tolerant=True
-        )
-        for alone in (find_module(unit), *(loaded for _, loaded in others)):
-            module.share_variables(alone.module)
-    return LoadedModule(module, text)
+    def clear(self) -> None:
+        """Compile the files again at their next use, with new variables."""
+        self.modules.clear()
+        self._linked.clear()
 
 
 _STATIC_FUNCTION = re.compile(r"\bstatic\b[\w\s:*&<>,]*?\b(?!__)(\w+)\s*\(")

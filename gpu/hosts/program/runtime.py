@@ -257,7 +257,7 @@ class Runtime:
 
     def do_reset(self) -> None:
         self._memory.free_all()
-        self._loaded.modules.clear()
+        self._loaded.clear()
         self._kernels.clear()
         self._last_error = self._sticky_error = 0
 
