@@ -31,7 +31,6 @@ from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.observer import Observer, Observers
 from gpu.simulator.executor.state.pointers import PointerValue
 from gpu.simulator.executor.state.running_batch import RunningBatch
-from gpu.simulator.ir.kernel_traits import KernelTraits
 from gpu.simulator.limits import LIMITS, RESIDENCY, RESIDENCY_ADVICE
 from gpu.simulator.types import Type
 
@@ -75,7 +74,13 @@ class LaunchOptions(TypedDict, total=False):
 
 
 class SimulatedKernel:
-    """A `__global__` function that is lowered to IR and can be launched."""
+    """A `__global__` function that is lowered to IR and can be launched.
+
+    Attributes
+    ----------
+    traits : KernelTraits
+        What the code shows about its shared memory, and how its threads synchronize.
+    """
 
     def __init__(
         self,
@@ -84,16 +89,12 @@ class SimulatedKernel:
         variables: dict[str, PointerValue],
         shared_limit: _SharedMemoryLimit | None = None,
     ) -> None:
-        self.name = function.name
+        self.name, self.function = function.name, function
         self._code = KernelCode(function, compiler, variables)
+        self.traits = self._code.traits
         self._shared_limit = shared_limit or _SharedMemoryLimit()
         self._trial_plan = TrialPlan(self._code)
         self._block_runner = BlockRunner(self._code)
-
-    @property
-    def function(self) -> ir.Function:
-        """The kernel's IR."""
-        return self._code.function
 
     @property
     def variables(self) -> dict[str, tuple[str, Array]]:
@@ -107,11 +108,6 @@ class SimulatedKernel:
     def parameters(self) -> tuple[tuple[str, Type], ...]:
         """The name and type of each parameter."""
         return tuple(self.function.parameters)
-
-    @property
-    def traits(self) -> KernelTraits:
-        """What the kernel's code shows about its shared memory, and how its threads synchronize."""
-        return self._code.traits
 
     def prepare_launch(self) -> None:
         """Compile the kernel, and choose the orders of its trials: what a first launch does."""
