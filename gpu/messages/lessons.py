@@ -160,6 +160,8 @@ class LessonOutline:
     ----------
     name, title : str
         Name of the folder, and title of the lesson.
+    prerequisites : tuple of str
+        Names of its prerequisite lessons.
     text : str
         Introduction before the first step, in Markdown.
     unlocked_variants : tuple of (str, str)

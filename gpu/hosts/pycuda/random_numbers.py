@@ -38,6 +38,11 @@ def direction_vectors(bits: int) -> Array:
     Source: S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional projections", SIAM J. Sci.
     Comput. 30 (2008); SciPy contains their table.
 
+    Parameters
+    ----------
+    bits : int
+        32 or 64.
+
     Returns
     -------
     array of uint32 or uint64, (20000, bits)

@@ -228,6 +228,8 @@ class VariantsView(QWidget):
             Title of the current variant.
         request : RunRequest
             The request that made the current recording.
+        models : RecordingModels
+            The current recording.
         """
         chosen = self.other_variants.currentData()
         self._request = request
