@@ -20,7 +20,7 @@ from gpu.distributed.cluster.worker import call_with_engine, replace_engine
 from gpu.distributed.data.chunks import Chunk
 from gpu.distributed.data.sources import Excerpt, write_source
 from gpu.distributed.distributed_run import compute_chunk_lengths
-from gpu.distributed.tasks import NamedResult, RunTasks, find_home
+from gpu.distributed.tasks import RunTasks, find_home, to_named_result
 from gpu.engines.base import Array, Engine
 from gpu.messages.runs.distributed_run import DistributedRun
 from gpu.patterns import find_pattern
@@ -267,7 +267,7 @@ class _PreparedCase:
             start = time.perf_counter()
             plan = self._program.plan(tasks)
             outputs = {
-                name: [_require_named(part) for part in plan[name].parts]
+                name: [to_named_result(part) for part in plan[name].parts]
                 for name in (*case.resident_outputs, *case.gathered_outputs)
             }
             for name in case.resident_outputs:
@@ -327,8 +327,3 @@ def _generate_on_engine(engine: Engine, key: str, shape: tuple[int, ...], dtype:
 
 def _take_copies(engine: Engine) -> DeviceCopies:
     return _require_resident_engine(engine).take_copies()
-
-
-def _require_named(part: Any) -> NamedResult:
-    assert isinstance(part, NamedResult)
-    return part

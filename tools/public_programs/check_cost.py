@@ -23,7 +23,7 @@ from unittest.mock import patch
 
 from gpu.base.paths import DOCS
 from tools.public_programs import cuda_samples
-from tools.public_programs.cuda_samples import wrap_text
+from tools.public_programs.cuda_samples import measure_children, wrap_text
 from tools.public_programs.program_command import run_program
 from tools.public_programs.recipes import read_hecbench_recipe, reduce_arguments
 from tools.public_programs.saved_results import SavedResults
@@ -113,19 +113,14 @@ def _measure_cost(program: _Program) -> Cost | None:
     with tempfile.TemporaryDirectory() as cache, patch.dict(os.environ, LOCKSTEP_CACHE=cache):
         for options in (["--fast"], ["--fast"], [], ["--check"]):
             is_checked = "--check" in options
-            before = _measure_children()
+            before = measure_children()
             limit_s = math.ceil(_GOAL * times[-1]) if is_checked else _LIMIT_S
             words = [*options, *program.options]
             code, _, _ = run_program(program.folder, program.files, words, program.arguments, limit_s)
-            times.append(_measure_children() - before if code is not None else math.inf)
+            times.append(measure_children() - before if code is not None else math.inf)
             if code != 0 and not is_checked:
                 return None
     return Cost(program.name, *times)
-
-
-def _measure_children() -> float:
-    times = os.times()
-    return times.children_user + times.children_system
 
 
 def format_section(costs: Sequence[Cost], day: str) -> str:

@@ -189,7 +189,7 @@ def _run(sample: Path, option: str, limit_s: float) -> SampleResult | None:
     """Run a sample with an option of `program`; return None if it exceeds the limit."""
     arguments = ["--", *ARGUMENTS.get(sample.name, ())]
     command = [sys.executable, str(ROOT / "main.py"), "program", *list_sources(sample), option, *arguments]
-    before = _measure_children()
+    before = measure_children()
     try:
         process = subprocess.run(
             ["/bin/sh", "-c", f'ulimit -t {limit_s:.0f}; exec "$@"', "sh", *command],
@@ -197,14 +197,14 @@ def _run(sample: Path, option: str, limit_s: float) -> SampleResult | None:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return None
-    seconds = _measure_children() - before
+    seconds = measure_children() - before
     output, errors = process.stdout.decode(errors="replace"), process.stderr.decode(errors="replace")
     if process.returncode < 0 or _LIMIT_MESSAGE.search(errors):
         return None
     return judge_output(sample.name, process.returncode, output, errors, option == "--check", seconds)
 
 
-def _measure_children() -> float:
+def measure_children() -> float:
     """Return the processor time of all child processes that ended, in seconds."""
     times = os.times()
     return times.children_user + times.children_system
