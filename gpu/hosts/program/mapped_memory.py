@@ -55,7 +55,7 @@ def write_int(target: int, value: int) -> None:
     access_host(ctypes.c_int, target).value = value
 
 
-def write_text(target: int, room: int, text: str) -> None:
+def write_string(target: int, room: int, text: str) -> None:
     """Write a text with a final zero at an address of this process, as much of it as fits into `room` bytes."""
     data = text.encode()[: room - 1] + b"\0"
     ctypes.memmove(target, data, len(data))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu.hosts.driver.attributes import VALUE_BY_NUMBER, device_name
 from gpu.hosts.program import errors
 from gpu.hosts.program.errors import RefusedRoutineError
-from gpu.hosts.program.mapped_memory import write_address, write_int, write_text
+from gpu.hosts.program.mapped_memory import write_address, write_int, write_string
 
 GREATEST_PRIORITY = -5
 """The greatest priority of a stream, as of recent GPUs; priorities do not change the order of operations here."""
@@ -35,7 +35,7 @@ class ProgramDevice:
 
     def do_device_name(self, target: int, room: int, device: int) -> None:
         self.do_set_device(device)
-        write_text(target, room, device_name())
+        write_string(target, room, device_name())
 
     def do_version(self, target: int) -> None:
         write_int(target, 13_000)
@@ -69,7 +69,7 @@ class ProgramDevice:
         raise RefusedRoutineError(errors.NOT_SUPPORTED)
 
     def do_error_name(self, number: int, target: int, room: int) -> None:
-        write_text(target, room, errors.ERRORS.get(number, ("unrecognized error code", ""))[0])
+        write_string(target, room, errors.ERRORS.get(number, ("unrecognized error code", ""))[0])
 
     def do_error_text(self, number: int, target: int, room: int) -> None:
-        write_text(target, room, errors.ERRORS.get(number, ("", "unrecognized error code"))[1])
+        write_string(target, room, errors.ERRORS.get(number, ("", "unrecognized error code"))[1])
