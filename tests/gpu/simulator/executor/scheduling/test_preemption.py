@@ -126,22 +126,25 @@ STACK = """__global__ void run(unsigned long long *head, volatile int *next, int
 """Each block takes two cells of a stack and returns them; the lowest byte of `head` has the top cell, from 1."""
 
 
+def _check_stack(tag: str, rounds: int) -> set[str]:
+    """Return the kinds of findings of three blocks, each with one thread, that use a stack of four cells."""
+    arguments = [np.array([1], np.uint64), np.array([2, 3, 4, 0], np.int32), "zeros:4", np.int32(rounds)]
+    findings = simulate("test.cu", "run", 3, 1, arguments, source=STACK.format(tag=tag)).findings
+    return {finding.kind for finding in findings}
+
+
 @pytest.mark.parametrize(
     ("tag", "rounds", "kinds"),
     [("(((old >> 8) + 1) << 8)", 1, set()), ("0", 2, {"race"})],
     ids=["tag", "no tag"],
 )
 def test_a_stack_whose_top_returns_while_a_compare_and_swap_waits(tag: str, rounds: int, kinds: set[str]) -> None:
-    arguments = [np.array([1], np.uint64), np.array([2, 3, 4, 0], np.int32), "zeros:4", np.int32(rounds)]
-    findings = simulate("test.cu", "run", 3, 1, arguments, source=STACK.format(tag=tag)).findings
-    assert {finding.kind for finding in findings} == kinds
+    assert _check_stack(tag, rounds) == kinds
 
 
 def test_a_slow_machine_finds_the_same_race(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "_MIN_SECONDS", 0)  # the least time has passed after the first trial
-    arguments = [np.array([1], np.uint64), np.array([2, 3, 4, 0], np.int32), "zeros:4", np.int32(2)]
-    findings = simulate("test.cu", "run", 3, 1, arguments, source=STACK.format(tag="0")).findings
-    assert {finding.kind for finding in findings} == {"race"}
+    assert _check_stack("0", 2) == {"race"}
 
 
 @pytest.mark.parametrize(("read", "continues"), [(b"old", False), (b"new", True)])
