@@ -102,7 +102,7 @@ def report_fence(frame: CallFrame, name: str, mask: LaneMask, member_mask: Any, 
     if name == "__syncwarp" and monitor is not None and monitor.watches_syncs:
         _require_lanes(frame, mask, ALL_LANES if member_mask is None else member_mask)
     if frame.batch.registers is not None:
-        frame.batch.registers.order_accesses(name.partition(".")[2], mask)
+        frame.batch.registers.order_accesses(name.partition(".")[2], mask, is_fence=True)
     if frame.batch.observer is not None:
         frame.batch.observer.fence(frame.batch, name, mask, member_mask)
         if name == "__syncwarp":

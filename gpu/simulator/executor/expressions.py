@@ -75,7 +75,7 @@ def _order_accesses(run: Evaluator, order: str) -> Evaluator:
 
     def order_and_run(frame: CallFrame, mask: LaneMask) -> Any:
         if frame.batch.registers is not None:
-            frame.batch.registers.order_accesses(order, mask)
+            frame.batch.registers.order_accesses(order, mask, is_fence=False)
         return run(frame, mask)
 
     return order_and_run

@@ -34,8 +34,12 @@ class OldValues:
         return bool(self._candidates)
 
     def add(self, read: StaleRead) -> None:
-        """Add a read, unless a loop ends only by a new value, or its value decides nothing."""
-        if read.access.site.use in (ValueUse.BRANCH, ValueUse.VALIDATED):
+        """Add a read, unless its value decides nothing, or a loop ends only by a new value.
+
+        An early read is one of a value that is compared with an earlier one: a loop ends if it is old.
+        """
+        uses = (ValueUse.BRANCH, ValueUse.VALIDATED, *((ValueUse.WAIT,) if read.earlier is not None else ()))
+        if read.access.site.use in uses:
             self._candidates.setdefault(read.lane, []).append(_Candidate(read))
 
     def follow(self, access: Access) -> Sequence[StaleRead]:

@@ -225,6 +225,9 @@ class RaceChecker(Checker):
     def _report_old_value(self, batch: BlockBatch, read: StaleRead) -> None:
         """Report that a thread acts on an old value, although it has read a later write of the writer."""
         write, later = read.write.site.position, read.later.site.position
+        known = f"{_describe_place(read.later, read.writer)}, which the writer writes later, at {later.short_text}"
+        if read.earlier is not None:
+            known += f", by the read at {read.earlier.position.short_text}"
         lines = tuple(sorted(position.line_key for position in (write, read.access.site.position)))
         key = lines, read.access.memory.name
         if self._count_again(key, 1):
@@ -237,9 +240,8 @@ class RaceChecker(Checker):
             "race",
             f"Race reported between Write access at {write.short_text} by {names[0]} and Read access at "
             f"{read.access.site.position.short_text} by {names[1]} on {_describe_place(read.access, read.lane)}: the "
-            f"reader has read {_describe_place(read.later, read.writer)}, which the writer writes later, at "
-            f"{later.short_text}, and may still read the old value here, as no fence separates the two writes. Add a "
-            f"{fence}() between them.",
+            f"reader has read {known}, and may still read the old value here, as no fence separates the two "
+            f"{'writes' if read.earlier is None else 'reads'}. Add a {fence}() between them.",
             (write, read.access.site.position),
             names,
         )

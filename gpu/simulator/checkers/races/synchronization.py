@@ -45,9 +45,6 @@ SEQUENCE = "release sequence"
 _MAX_RELEASES = 1 << 14
 """The most threads whose last release is recorded."""
 
-_ACQUIRES = ("acquire", "acq_rel")
-_ORDERING = {*RELEASE_ORDERS, *_ACQUIRES}
-
 
 @dataclass(frozen=True)
 class _Observation:
@@ -414,7 +411,7 @@ class Synchronization:
         site = access.site
         sequences = shadow.get(SEQUENCE)
         writes = site.action != "read"
-        self.has_fences |= site.order in _ORDERING
+        self.has_fences |= site.order in RELEASE_ORDERS or site.acquires
         if sequences is None and not writes:
             return
         takes_locks = site.op in ("cas", "exch") and access.old is not None and site.use > ValueUse.DATA
@@ -505,14 +502,13 @@ class Synchronization:
             knowledge.ignored[sequence] = sequence.length
             return
         known = knowledge.observations.get(sequence)
-        acquires = site.order in _ACQUIRES
         is_known = known is not None and known.length == sequence.length and known.level >= level
-        if known is not None and is_known and (known.is_acquired or not acquires):
+        if known is not None and is_known and (known.is_acquired or not site.acquires):
             return
         observation = _Observation(
-            sequence.length, level, site.op != "cas", time, acquires, is_relaxed=site.has_relaxed_order
+            sequence.length, level, site.op != "cas", time, site.acquires, is_relaxed=site.has_relaxed_order
         )
-        if acquires:
+        if site.acquires:
             self._acquire(knowledge, lane, sequence, observation, level)
         knowledge.observations[sequence] = observation
 
@@ -611,7 +607,7 @@ class Synchronization:
         if taken.size:
             by_exchange = access.site.op == "exch"
             self._sections.take_lock(time, lanes[taken], id(shadow), cells[taken], old[taken], by_exchange=by_exchange)
-            if access.site.order in _ACQUIRES:
+            if access.site.acquires:
                 self._sections.fence(time, lanes[taken], SCOPE_LEVELS[access.site.scope])
 
     def _release_locks(

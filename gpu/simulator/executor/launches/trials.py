@@ -16,8 +16,9 @@ from gpu.simulator.executor.scheduling.access_history import AccessHistory
 from gpu.simulator.executor.scheduling.announcements import AnnouncementChooser
 from gpu.simulator.executor.scheduling.choosers import RoundRobinChooser
 from gpu.simulator.executor.scheduling.directed import DirectedChooser
+from gpu.simulator.executor.scheduling.early_reads import EarlyReadBuffer
 from gpu.simulator.executor.scheduling.execution_order import ExecutionOrder, create_order
-from gpu.simulator.executor.scheduling.preemption import PreemptingChooser
+from gpu.simulator.executor.scheduling.preemption import EARLY_PREEMPTIONS, LATE_PREEMPTIONS, PreemptingChooser
 from gpu.simulator.executor.scheduling.reordered_writes import ReorderingBuffer
 from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.observer import Observer
@@ -40,7 +41,7 @@ PREEMPTED = "preempt"
 
 _PREEMPTED_BLOCKS, _MAX_PREEMPTED = 4, 32
 """The fewest blocks of these trials, if the grid has as many, and their number; and again for those of announcements,
-and for those in which strong writes also become visible late."""
+for those in which strong writes also become visible late, and for those in which strong reads are executed early."""
 
 _MIN_STATEMENTS, _MIN_SECONDS, _MAX_SECONDS = 20_000, 1.2, 5.0
 """Trials of a kind begin until they have taken this number of statements of warps, which is the same on every machine,
@@ -154,13 +155,16 @@ class LaunchTrials:
         if not counts:
             return
         overtaken: set[AccessSite] = set()
-        for schedule in self._plan.choose_orders(self._launch):
+        orders = self._plan.choose_orders(self._launch)
+        for schedule in orders:
             if schedule == PREEMPTED:
                 self._run_preempted(counts)
             else:
                 self._run_schedule(schedule, counts, overtaken)
         if overtaken:
             self._run_reordered(counts[0], overtaken)
+        if BUFFERED in orders:
+            self._run_early_reads(counts[0])
 
     def _count_blocks(self) -> list[int]:
         """Return the numbers of blocks of trials, the smallest first; none if the grid has a barrier and is too large.
@@ -235,22 +239,39 @@ class LaunchTrials:
             for seed in range(_REORDERED_TRIALS):
                 if self._observer.has_findings or budget.is_spent:
                     return
-                chooser = PreemptingChooser(seed, has_late_writes=True) if seed else RoundRobinChooser()
-                budget.spend(self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, late=late)[1])
+                chooser = PreemptingChooser(seed, preemptions=LATE_PREEMPTIONS) if seed else RoundRobinChooser()
+                buffer = partial(ReorderingBuffer, late=late)
+                budget.spend(self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, buffer)[1])
+
+    def _run_early_reads(self, blocks: int) -> None:
+        """Run the first blocks with reads that are executed early, if threads read a place again without a fence."""
+        budget = self._plan.begin_budget()
+        for seed in range(_MAX_PREEMPTED):
+            if self._observer.has_findings or budget.is_spent:
+                return
+            chooser = PreemptingChooser(seed, preemptions=EARLY_PREEMPTIONS)
+            batch = self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, EarlyReadBuffer)[1]
+            budget.spend(batch)
+            if isinstance(batch.registers, EarlyReadBuffer) and not batch.registers.repeats_reads:
+                return
 
     def _run_trial(
-        self, name: str, order: ExecutionOrder, blocks: int, *, late: AccessSite | None = None
+        self,
+        name: str,
+        order: ExecutionOrder,
+        blocks: int,
+        create_buffer: Callable[[RunningBatch, Observer], StoreBuffer] = StoreBuffer,
     ) -> tuple[StarvationError | None, RunningBatch]:
         """Run the first blocks in an order, and undo what they do; return where they starve, if they do, and the batch.
 
-        `is_deadlock` of the starvation also tells that no other block can end their wait. In a trial with store
-        buffers, the writes at `late` become visible later than all others.
+        `is_deadlock` of the starvation also tells that no other block can end their wait. A trial with store buffers
+        has those of `create_buffer`.
         """
         launch, observer = self._launch, self._observer
         batch = launch.create_batch(0, blocks, observer)
         batch.trial_order = name
         if name == BUFFERED:
-            batch.registers = StoreBuffer(batch, observer) if late is None else ReorderingBuffer(batch, observer, late)
+            batch.registers = create_buffer(batch, observer)
         observer.launch_begins(launch.code.name, launch.grid, launch.block)
         observer.batch_begins(batch)
         starved = None
@@ -296,7 +317,7 @@ class LaunchTrials:
 def _select_chooser(kind: str, seed: int) -> Callable[..., PreemptingChooser]:
     """Return the chooser of a trial of a kind: `PREEMPTED`, `_ANNOUNCED` or `BUFFERED`, without its history."""
     if kind == BUFFERED:
-        return partial(PreemptingChooser, seed, has_late_writes=True)
+        return partial(PreemptingChooser, seed, preemptions=LATE_PREEMPTIONS)
     if kind == _ANNOUNCED:
         return partial(AnnouncementChooser, seed)
     return partial(DirectedChooser, seed - seed // 3) if seed % 3 else partial(PreemptingChooser, seed // 3)

@@ -16,9 +16,9 @@ _MAX_PRIORITIES = 64
 # The statements after which a part that neither waits nor ends is stopped, since a GPU runs warps fairly.
 _MAX_TURN = 1000
 
-# The probabilities that a part is stopped before a write to a location with several writers, before a read of one, and
-# before another strong access; and how often at most, None for no bound.
-_PREEMPTIONS: tuple[tuple[float, float, float, int | None], ...] = (
+Preemptions = tuple[tuple[float, float, float, int | None], ...]
+
+PREEMPTIONS: Preemptions = (
     (1.0, 0.0, 0.1, None),
     (0.9, 0.05, 0.05, None),
     (0.6, 0.1, 0.05, 1),
@@ -26,14 +26,19 @@ _PREEMPTIONS: tuple[tuple[float, float, float, int | None], ...] = (
     (0.8, 0.2, 0.1, None),
     (0.2, 0.1, 0.05, 2),
 )
+"""The probabilities that a part is stopped before a write to a location with several writers, before a read of one, and
+before another strong access; and how often at most, None for no bound."""
 
-# The same if strong writes become visible late: any access may be the one before which they are not visible yet.
-_LATE_PREEMPTIONS: tuple[tuple[float, float, float, int | None], ...] = (
+LATE_PREEMPTIONS: Preemptions = (
     (0.1, 0.1, 0.1, 1),
     (0.3, 0.3, 0.3, None),
     (0.05, 0.05, 0.05, 1),
     (0.1, 0.1, 0.1, 2),
 )
+"""The same if strong writes become visible late: any access may be the one before which they are not visible yet."""
+
+EARLY_PREEMPTIONS: Preemptions = ((0.5, 0.5, 0.5, None), (0.3, 0.3, 0.3, None))
+"""The same if strong reads are executed early: other parts must write between two reads that follow each other."""
 
 
 class PreemptingChooser(ShuffledChooser):
@@ -50,8 +55,8 @@ class PreemptingChooser(ShuffledChooser):
         stopped part continues once all others wait or have been stopped too.
     history : AccessHistory or None
         What earlier runs of the kernel showed, which this run extends; None if this is the first.
-    has_late_writes : bool
-        Whether strong writes become visible late.
+    preemptions : tuple
+        How often a part is stopped; the seed selects one of them.
     lanes_per_part : int
         Lanes per part. With a bound, single lanes run in the order of their warps, if each has one active lane.
     """
@@ -61,11 +66,10 @@ class PreemptingChooser(ShuffledChooser):
         seed: int,
         history: AccessHistory | None = None,
         *,
-        has_late_writes: bool = False,
+        preemptions: Preemptions = PREEMPTIONS,
         lanes_per_part: int = WARP,
     ) -> None:
         super().__init__(seed)
-        preemptions = _LATE_PREEMPTIONS if has_late_writes else _PREEMPTIONS
         *self._probabilities, self._bound = preemptions[seed % len(preemptions)]
         self._stops = self._turn = self._warp = self._lowest = 0
         # By warp. Those that were stopped have negative priorities, the latest one the lowest.

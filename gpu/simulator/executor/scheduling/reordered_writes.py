@@ -91,7 +91,7 @@ class ReorderingBuffer(StoreBuffer):
             self._note_reads(memory, element, dtype, mask, site)
             self._note_writes(Access(site, memory, element, dtype.itemsize, mask, None), dtype, is_update=True)
 
-    def order_accesses(self, order: str, mask: LaneMask) -> None:
+    def order_accesses(self, order: str, mask: LaneMask, *, is_fence: bool) -> None:
         if order != "acquire":
             self.flush_lanes(mask)
 
@@ -106,7 +106,7 @@ class ReorderingBuffer(StoreBuffer):
 
     def _delay(self, access: Access, dtype: DType) -> bool:
         """Keep a write back; return False if its memory is not shared or global."""
-        addresses = self._find_addresses(access.memory, access.element, dtype, access.mask)
+        addresses = find_addresses(self._batch, access.memory, access.element, dtype, access.mask)
         if addresses is None:
             return False
         # Raises an error now if an index is out of bounds.
@@ -116,22 +116,10 @@ class ReorderingBuffer(StoreBuffer):
             self._late_writes.append(_LateWrite(access, dtype, lane, first, first + dtype.itemsize - 1))
         return True
 
-    def _find_addresses(
-        self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask
-    ) -> list[tuple[int, int]] | None:
-        """Return each lane with the address that it accesses; None for local memory."""
-        if not isinstance(memory, FlatMemory) or memory.space not in ("global", "shared"):
-            return None
-        elements = np.broadcast_to(element, mask.bits.shape)[mask.lanes].astype(np.int64)
-        addresses = memory.data.ctypes.data + elements * dtype.itemsize
-        if isinstance(memory, SharedMemory):
-            addresses += mask.lanes // self._batch.geometry.lanes_per_block * memory.extents[1]
-        return list(zip(mask.lanes.tolist(), addresses.tolist(), strict=True))
-
     def _flush_own(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
         """Show the late writes of lanes to bytes that they access now."""
         if self._late_writes:
-            for lane, address in self._find_addresses(memory, element, dtype, mask) or ():
+            for lane, address in find_addresses(self._batch, memory, element, dtype, mask) or ():
                 end = address + dtype.itemsize
                 own = [each for each in self._late_writes if each.lane == lane]
                 if any(each.first < end and address <= each.last for each in own):
@@ -141,7 +129,7 @@ class ReorderingBuffer(StoreBuffer):
         """Note writes of lanes that have late ones; an update by another lane does not end what a write shows."""
         if not access.site.is_strong or not (self._late_writes or self._overtaking):
             return
-        for lane, address in self._find_addresses(access.memory, access.element, dtype, access.mask) or ():
+        for lane, address in find_addresses(self._batch, access.memory, access.element, dtype, access.mask) or ():
             own = [each for each in self._late_writes if each.lane == lane]
             if own:
                 self._overtaking[address] = _Overtaking(access, own)
@@ -151,11 +139,11 @@ class ReorderingBuffer(StoreBuffer):
     def _note_reads(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> None:
         if not isinstance(memory, FlatMemory):
             return
-        for lane, address in self._find_addresses(memory, element, dtype, mask) or ():
+        for lane, address in find_addresses(self._batch, memory, element, dtype, mask) or ():
             self._note_poll(lane, address, memory, dtype, site)
             self._report_old_value(lane, address, memory, element, dtype, site)
             if address in self._overtaking:
-                value = _read_bytes(memory, address, dtype)
+                value = read_bytes(memory, address, dtype)
                 self._known.setdefault(lane, []).append((self._overtaking[address], site, value))
 
     def _report_old_value(
@@ -165,7 +153,7 @@ class ReorderingBuffer(StoreBuffer):
             for write in known.writes if known_site is not site else ():
                 is_old = write.first < address + dtype.itemsize and address <= write.last
                 if is_old and write.lane != lane and write in self._late_writes:
-                    read = Access(site, memory, element, dtype.itemsize, _single(lane, self._batch), None)
+                    read = Access(site, memory, element, dtype.itemsize, select_lane(lane, self._batch), None)
                     self._observer.stale_read(
                         self._batch, StaleRead(read, lane, write.access, write.lane, known.access, value)
                     )
@@ -176,7 +164,7 @@ class ReorderingBuffer(StoreBuffer):
         own = [write for write in self._late_writes if write.lane == lane or write.lane in self._ended_lanes]
         if not own:
             return
-        read = address, _read_bytes(memory, address, dtype)
+        read = address, read_bytes(memory, address, dtype)
         if self._polled.get((lane, id(site))) == read:
             self._show(own)
             self._polled.clear()
@@ -187,7 +175,7 @@ class ReorderingBuffer(StoreBuffer):
         """Perform late writes."""
         for write in writes:
             self._late_writes.remove(write)
-            access, mask = write.access, _single(write.lane, self._batch)
+            access, mask = write.access, select_lane(write.lane, self._batch)
             access.memory.store(self._batch, access.element, write.dtype, access.values, mask, access.site)
             self._observer.access(
                 self._batch,
@@ -195,12 +183,27 @@ class ReorderingBuffer(StoreBuffer):
             )
 
 
-def _read_bytes(memory: FlatMemory, address: int, dtype: DType) -> bytes:
+def find_addresses(
+    batch: BlockBatch, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask
+) -> list[tuple[int, int]] | None:
+    """Return each lane of a mask with the address that it accesses; None for local memory."""
+    if not isinstance(memory, FlatMemory) or memory.space not in ("global", "shared"):
+        return None
+    elements = np.broadcast_to(element, mask.bits.shape)[mask.lanes].astype(np.int64)
+    addresses = memory.data.ctypes.data + elements * dtype.itemsize
+    if isinstance(memory, SharedMemory):
+        addresses += mask.lanes // batch.geometry.lanes_per_block * memory.extents[1]
+    return list(zip(mask.lanes.tolist(), addresses.tolist(), strict=True))
+
+
+def read_bytes(memory: FlatMemory, address: int, dtype: DType) -> bytes:
+    """Return the bytes of an element at an address."""
     start = address - memory.data.ctypes.data
     return memory.data[start : start + dtype.itemsize].tobytes()
 
 
-def _single(lane: int, batch: BlockBatch) -> LaneMask:
+def select_lane(lane: int, batch: BlockBatch) -> LaneMask:
+    """Return a mask with one lane."""
     bits: Array = np.zeros(batch.geometry.lanes, bool)
     bits[lane] = True
     return LaneMask(bits, 1)

@@ -50,6 +50,11 @@ class AccessSite:
         return self.action == "atomic" or self.volatile or self.order != "weak"
 
     @property
+    def acquires(self) -> bool:
+        """Whether the access names an order that acquires."""
+        return self.order in ("acquire", "acq_rel")
+
+    @property
     def has_relaxed_order(self) -> bool:
         """Whether the access is a load or a store for which the source names relaxed order."""
         return self.action != "atomic" and self.order == "relaxed"

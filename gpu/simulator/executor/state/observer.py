@@ -109,6 +109,9 @@ class StaleRead:
         The later write.
     known : bytes
         What the lane has read where the later write is.
+    earlier : AccessSite or None
+        The read in the source of the later write, if no fence separates it from the read of the old value; None if none
+        separates the two writes.
     """
 
     access: Access
@@ -117,6 +120,7 @@ class StaleRead:
     writer: int
     later: Access
     known: bytes
+    earlier: AccessSite | None = None
 
 
 @dataclass(frozen=True)

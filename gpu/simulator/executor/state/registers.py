@@ -202,7 +202,7 @@ class Registers:
             if memory.space == "global":
                 self._invalidate(mask)
 
-    def order_accesses(self, order: str, mask: LaneMask) -> None:
+    def order_accesses(self, order: str, mask: LaneMask, *, is_fence: bool) -> None:
         """Order the accesses of lanes by a fence or an access with a memory order, "" for sequential consistency."""
         self.flush_lanes(mask)
 
@@ -354,7 +354,7 @@ class StoreBuffer:
         self._note_overtaken(mask)
         self._make_visible(mask.bits)
 
-    def order_accesses(self, order: str, mask: LaneMask) -> None:
+    def order_accesses(self, order: str, mask: LaneMask, *, is_fence: bool) -> None:
         """Make pending writes visible, unless the order is "acquire", "release" or "acq_rel"."""
         if order not in ("acquire", "release", "acq_rel"):
             self._make_visible(mask.bits)

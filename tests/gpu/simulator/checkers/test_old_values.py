@@ -94,3 +94,52 @@ def test_a_reader_that_starts_over_discards_an_old_value(retry: str, count: int)
     arguments = ["zeros:5", "zeros:1", "zeros:2"]
     findings = simulate("test.cu", "run", 2, 1, arguments, source=QUEUE.format(retry=retry)).findings
     assert len(findings) == count
+
+
+SEQUENCE_LOCK = """#include <cuda/atomic>
+using Word = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
+__global__ void run(unsigned *sequence, unsigned *words, unsigned *out) {{
+    if (blockIdx.x == 0) {{
+        for (unsigned n = 1; n < 4; n++) {{
+            Word(*sequence).store(2 * n - 1, cuda::memory_order_relaxed);
+            cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_device);
+            for (int w = 0; w < {words}; w++) Word(words[w]).store(n, cuda::memory_order_relaxed);
+            Word(*sequence).store(2 * n, cuda::memory_order_release);
+        }}
+    }} else {{
+        unsigned before, after, sum;
+        do {{
+            before = Word(*sequence).load(cuda::memory_order_acquire);
+            sum = 0;
+            for (int w = 0; w < {words}; w++) sum += Word(words[w]).load(cuda::memory_order_{data});
+            {fence}
+            after = Word(*sequence).load(cuda::memory_order_{last});
+        }} while (before != after || before % 2);
+        out[blockIdx.x] = sum;
+    }}
+}}"""
+
+
+@pytest.mark.parametrize("words", [1, 3])
+@pytest.mark.parametrize(
+    ("data", "fence", "last", "is_wrong"),
+    [
+        ("relaxed", "cuda::atomic_thread_fence(cuda::memory_order_acquire);", "relaxed", False),
+        ("relaxed", "__threadfence();", "relaxed", False),
+        ("acquire", "", "relaxed", False),
+        ("relaxed", "", "relaxed", True),
+        ("relaxed", "", "acquire", True),
+        ("relaxed", "cuda::atomic_thread_fence(cuda::memory_order_release);", "relaxed", True),
+    ],
+    ids=["acquire fence", "fence", "data acquire", "no fence", "last read acquires", "release fence"],
+)
+def test_a_reader_of_a_sequence_lock_without_a_fence(
+    data: str, fence: str, last: str, is_wrong: bool, words: int
+) -> None:
+    """An acquire of the last read orders what follows it, but not the reads of the data before it."""
+    source = SEQUENCE_LOCK.format(data=data, fence=fence, last=last, words=words)
+    findings = simulate("test.cu", "run", 2, 1, ["zeros:1", f"zeros:{words}", "zeros:2"], source=source).findings
+    assert [finding.kind for finding in findings] == ["race"] * is_wrong
+    for finding in findings:
+        assert "may still read the old value here, as no fence separates the two reads" in finding.message
+        assert [position.line for position in finding.positions] == [6, 18]
