@@ -16,7 +16,7 @@ from gpu.simulator.executor.scheduling.access_history import AccessHistory
 from gpu.simulator.executor.scheduling.announcements import AnnouncementChooser
 from gpu.simulator.executor.scheduling.choosers import RoundRobinChooser
 from gpu.simulator.executor.scheduling.directed import DirectedChooser
-from gpu.simulator.executor.scheduling.early_reads import EarlyReadBuffer
+from gpu.simulator.executor.scheduling.early_reads import EarlyReadBuffer, RepeatedReadBuffer
 from gpu.simulator.executor.scheduling.execution_order import ExecutionOrder, create_order
 from gpu.simulator.executor.scheduling.preemption import EARLY_PREEMPTIONS, LATE_PREEMPTIONS, PreemptingChooser
 from gpu.simulator.executor.scheduling.reordered_writes import ReorderingBuffer
@@ -142,6 +142,8 @@ class LaunchTrials:
         self._history = AccessHistory()
         # The trials so far whose accesses the history has.
         self._probes = 0
+        # Whether a trial with store buffers has shown that threads read a place again without a fence.
+        self._repeats_reads = False
 
     def run(self) -> None:
         """Run the first blocks in other orders: more of them if they wait for later ones.
@@ -155,15 +157,14 @@ class LaunchTrials:
         if not counts:
             return
         overtaken: set[AccessSite] = set()
-        orders = self._plan.choose_orders(self._launch)
-        for schedule in orders:
+        for schedule in self._plan.choose_orders(self._launch):
             if schedule == PREEMPTED:
                 self._run_preempted(counts)
             else:
                 self._run_schedule(schedule, counts, overtaken)
         if overtaken:
             self._run_reordered(counts[0], overtaken)
-        if BUFFERED in orders:
+        if self._repeats_reads:
             self._run_early_reads(counts[0])
 
     def _count_blocks(self) -> list[int]:
@@ -192,8 +193,9 @@ class LaunchTrials:
                 order.chooser.history = self._history
                 self._probes += 1
             starvation, batch = self._run_trial(schedule, order, count)
-            if isinstance(batch.registers, StoreBuffer):
+            if isinstance(batch.registers, RepeatedReadBuffer):
                 overtaken |= batch.registers.find_overtaken()
+                self._repeats_reads |= batch.registers.repeats_reads
             if starvation is None:
                 break
             if schedule == ROTATION and starvation.is_deadlock:
@@ -244,23 +246,20 @@ class LaunchTrials:
                 budget.spend(self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, buffer)[1])
 
     def _run_early_reads(self, blocks: int) -> None:
-        """Run the first blocks with reads that are executed early, if threads read a place again without a fence."""
+        """Run the first blocks with reads that are executed early, until there is a finding."""
         budget = self._plan.begin_budget()
         for seed in range(_MAX_PREEMPTED):
             if self._observer.has_findings or budget.is_spent:
                 return
             chooser = PreemptingChooser(seed, preemptions=EARLY_PREEMPTIONS)
-            batch = self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, EarlyReadBuffer)[1]
-            budget.spend(batch)
-            if isinstance(batch.registers, EarlyReadBuffer) and not batch.registers.repeats_reads:
-                return
+            budget.spend(self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, EarlyReadBuffer)[1])
 
     def _run_trial(
         self,
         name: str,
         order: ExecutionOrder,
         blocks: int,
-        create_buffer: Callable[[RunningBatch, Observer], StoreBuffer] = StoreBuffer,
+        create_buffer: Callable[[RunningBatch, Observer], StoreBuffer] = RepeatedReadBuffer,
     ) -> tuple[StarvationError | None, RunningBatch]:
         """Run the first blocks in an order, and undo what they do; return where they starve, if they do, and the batch.
 

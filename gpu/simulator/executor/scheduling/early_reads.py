@@ -9,10 +9,11 @@ import numpy as np
 
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.executor.scheduling.reordered_writes import find_addresses, read_bytes, select_lane
-from gpu.simulator.executor.state.batch import BlockBatch
+from gpu.simulator.executor.state.batch import Array, BlockBatch
 from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, DType, FlatMemory
 from gpu.simulator.executor.state.observer import Access, Observer, StaleRead
 from gpu.simulator.executor.state.registers import StoreBuffer
+from gpu.simulator.ir.value_uses import ValueUse
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,53 @@ class _EarlierRead:
     writes: int
 
 
+class RepeatedReadBuffer(StoreBuffer):
+    """A store buffer that notes whether threads read a place again, after another one, without a fence in between.
+
+    Parameters
+    ----------
+    batch : BlockBatch
+        The batch of the threads.
+    observer : Observer
+        The observer to notify of the writes when they become visible.
+    """
+
+    def __init__(self, batch: BlockBatch, observer: Observer) -> None:
+        super().__init__(batch, observer)
+        # The address that each lane has read last in each memory, at each place in the source, and by its last read
+        # since a fence.
+        self._addresses: dict[tuple[int, int], Array] = {}
+        self._unfenced: Array = np.zeros(batch.geometry.lanes, np.int64)
+        self.repeats_reads = False
+        """Whether a thread has read an address again, and another one in between, by strong reads without a fence."""
+
+    def load(
+        self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
+    ) -> tuple[Any, None]:
+        if site.is_strong and not self.repeats_reads and isinstance(memory, FlatMemory):
+            self._note_read(memory, np.asarray(element, np.int64) * dtype.itemsize, mask, site)
+        return super().load(memory, element, dtype, mask, site)
+
+    def order_accesses(self, order: str, mask: LaneMask, *, is_fence: bool) -> None:
+        if is_fence and order != "release":
+            self._unfenced[mask.bits] = 0
+        super().order_accesses(order, mask, is_fence=is_fence)
+
+    def flush_lanes(self, mask: LaneMask) -> None:
+        self._unfenced[mask.bits] = 0
+        super().flush_lanes(mask)
+
+    def _note_read(self, memory: FlatMemory, offsets: Array, mask: LaneMask, site: AccessSite) -> None:
+        addresses = memory.data.ctypes.data + offsets
+        follows = mask.bits & (self._unfenced != 0) & (self._unfenced != addresses)
+        if follows.any() and site.use != ValueUse.DATA:
+            self.repeats_reads = any((follows & (each == addresses)).any() for each in self._addresses.values())
+        read = self._addresses.setdefault((id(site), id(memory)), np.zeros(mask.bits.size, np.int64))
+        np.copyto(read, addresses, where=mask.bits)
+        if not site.acquires:
+            np.copyto(self._unfenced, addresses, where=mask.bits)
+
+
 class EarlyReadBuffer(StoreBuffer):
     """The values that threads have read, and may read again without a fence in between, although they are old.
 
@@ -62,8 +110,6 @@ class EarlyReadBuffer(StoreBuffer):
         # What each lane has read since its last fence: by address, and the last write of each other lane.
         self._reads: dict[int, dict[int, _EarlierRead]] = {}
         self._known: dict[int, dict[int, _KnownWrite]] = {}
-        self.repeats_reads = False
-        """Whether some thread has read an address again, and another one in between, without a fence."""
 
     def load(
         self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
@@ -74,8 +120,6 @@ class EarlyReadBuffer(StoreBuffer):
             return values, None
         all_values = np.broadcast_to(values, mask.bits.shape)
         for lane, address in addresses:
-            reads = self._reads.setdefault(lane, {})
-            self.repeats_reads |= address in reads and next(reversed(reads)) != address
             old = self._find_old_value(lane, address, memory, element, dtype, site)
             if site.acquires:
                 self._forget_lane(lane)
@@ -126,9 +170,7 @@ class EarlyReadBuffer(StoreBuffer):
     def _note_read(
         self, lane: int, address: int, value: Any, memory: FlatMemory, dtype: DType, site: AccessSite
     ) -> None:
-        reads = self._reads.setdefault(lane, {})
-        reads.pop(address, None)  # the order of the keys is that of the last reads
-        reads[address] = _EarlierRead(value, self._count)
+        self._reads.setdefault(lane, {})[address] = _EarlierRead(value, self._count)
         if not site.acquires:
             self._note_known(lane, address, memory, dtype, site)
 
