@@ -382,7 +382,8 @@ def _section_lines(suite: str, members: Sequence[SuiteProgram], results: Results
     seconds = sum(result.seconds for result in own)
     yield f"## {suite}"
     yield ""
-    yield f"Run on {' and '.join(days)}: {len(own)} programs, {max(1, round(seconds / 60))} minutes."
+    minutes = max(1, round(seconds / 60))
+    yield f"Run on {' and '.join(days)}: {len(own)} programs, {minutes} minute{'s' * (minutes > 1)}."
     yield ""
     yield "| tool | racy programs reported | race-free programs accused |"
     yield "| --- | ---: | ---: |"
