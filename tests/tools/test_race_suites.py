@@ -83,7 +83,7 @@ def test_a_later_run_replaces_only_the_sections_of_its_suites():
     left, right = page.split("## ScoR")
     assert left == earlier.split("## ScoR")[0]
     assert "Run on 2026-11-27: 1 programs, 2 minutes." in left
-    assert "Run on 2026-11-28: 1 programs, 1 minutes." in right
+    assert "Run on 2026-11-28: 1 programs, 1 minute." in right
     assert "| Lockstep | 1 of 1 | 0 of 0 |\n| compute-sanitizer's racecheck, H200 | 0 of 1 | 0 of 0 |" in right
 
 
