@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -22,6 +23,9 @@ _ZERO_OFFSET = 1 << (_OFFSET_BITS - 1)
 
 _HOST_NUMBERS = 128
 """Memory numbers below this are reserved for host addresses, which have 47 bits."""
+
+_LOWEST_HOST_ADDRESS, _LARGEST_NULL_OFFSET = 1 << 22, 1 << 32
+"""Host memory is not below the first address. Above the second one, a number is no null pointer plus an offset."""
 
 HOST_SLOT_BYTES = 1 << 30
 """Host addresses are divided into slots of this size, each for one memory at most."""
@@ -269,7 +273,7 @@ class PointerValue:
 
     def _invalid_pointer_error(self, batch: RunningBatch, mask: LaneMask, site: AccessSite) -> AccessError:
         numbers = np.broadcast_to(self.offset, mask.bits.size)[mask.lanes]
-        first = int(np.argmax(numbers >> _OFFSET_BITS > 0))  # of pointers that are not null, if there is one
+        first = int(np.argmax(numbers >= _LOWEST_HOST_ADDRESS))  # of pointers that are not null, if there is one
         kind, pointer, advice = _describe_invalid_pointer(int(numbers[first]))
         thread = batch.describe(int(mask.lanes[first]))
         return AccessError(
@@ -329,7 +333,7 @@ class PointerValue:
 def _describe_invalid_pointer(number: int) -> tuple[str, str, str]:
     """Return the finding's kind, the pointer in words, and advice, for a pointer without a memory."""
     upper = number >> _OFFSET_BITS
-    if upper <= 0:
+    if number < _LOWEST_HOST_ADDRESS or (number < _LARGEST_NULL_OFFSET and not _is_in_process(number)):
         return "null-pointer", "a null pointer", ""
     if upper < _HOST_NUMBERS:
         advice = "Pass a pointer from cudaMalloc, and copy the data with cudaMemcpy."
@@ -339,6 +343,15 @@ def _describe_invalid_pointer(number: int) -> tuple[str, str, str]:
     if _spaces[upper - _HOST_NUMBERS] == "global":
         return "use-after-free", "a pointer to memory that has been freed", ""
     return "use-after-scope", "a pointer to a variable whose scope has ended", ""
+
+
+def _is_in_process(address: int) -> bool:
+    """Return whether the process has memory at an address, as the heap of a program that is not relocated; on Linux."""
+    regions = Path("/proc/self/maps")
+    if not regions.exists():
+        return False
+    ranges = (line.split(maxsplit=1)[0].split("-") for line in regions.read_text().splitlines())
+    return any(int(first, 16) <= address < int(end, 16) for first, end in ranges)
 
 
 def _to_signed(index: Any) -> Any:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import sys
+
 import numpy as np
 import pytest
 
@@ -125,6 +129,7 @@ def test_what_is_still_there_is_not_found(name: str, schedule: str) -> None:
     ("number", "kind", "words"),
     [
         ("0x7f0012345678", "invalid-pointer", "a pointer to host memory"),
+        ("0x100345678", "invalid-pointer", "a pointer to host memory"),
         ("0x123456789abcdef0", "invalid-pointer", "0x123456789abcdef0, which is not an address of any memory"),
         ("0x78", "null-pointer", "a null pointer"),
     ],
@@ -133,6 +138,22 @@ def test_a_number_that_is_no_address_of_the_device_says_what_it_is(number: str, 
     for access in ("a[0] = *p;", "*p = 1;"):
         [finding] = list_findings(f"int *p = (int *){number}; {access}", block=1)
         assert (finding.kind, words in finding.message) == (kind, True)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux, whose /proc tells what is mapped")
+def test_host_memory_at_a_low_address_is_not_called_null() -> None:
+    """The heap of a program that is not relocated, such as Ubuntu's python3, is below 4 GB."""
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    address = libc.mmap(0x2000_0000, mmap.PAGESIZE, mmap.PROT_READ, flags, -1, 0)
+    assert mmap.PAGESIZE <= address < 1 << 32
+    [finding] = list_findings(f"a[0] = *(int *){address:#x};", block=1)
+    libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE))
+    assert (finding.kind, "a pointer to host memory" in finding.message) == ("invalid-pointer", True)
+    [finding] = list_findings(f"a[0] = *(int *){address:#x};", block=1)
+    assert finding.kind == "null-pointer"
 
 
 def test_a_pointer_to_freed_memory_is_not_called_a_variable_whose_scope_has_ended() -> None:
