@@ -32,7 +32,7 @@ class ValueUse(IntEnum):
     WAIT = 2
     """Whether a loop ends."""
     FLAG = 3
-    """Of a write: the value of a flag, of which all reads are tested, some of them by loops."""
+    """Of a write: the value of a flag, of which all reads are tested."""
     VALIDATED = 4
     """Only something that counts while a flag is unchanged (`validated_reads.py`)."""
 
@@ -124,7 +124,7 @@ class _KernelUses(Visitor):
     def find_uses(self) -> dict[int, ValueUse]:
         """Return the use of each strong read, by the identity of its place, and the places of flags that are written.
 
-        A place is that of a flag if all reads through the same pointer variable are tested, some of them by loops.
+        A place is that of a flag if there are reads through the same pointer variable, and all of them are tested.
         """
         # A variable's use depends on statements that may come before or after its assignment, and on other functions.
         while self._has_changed:
@@ -134,7 +134,7 @@ class _KernelUses(Visitor):
                 self._statement(function.body)
         for variable, places in self._written_places.items():
             uses = [self._uses[place] for place in self._read_places[variable]]
-            if variable is not None and ValueUse.WAIT in uses and ValueUse.DATA not in uses:
+            if variable is not None and uses and ValueUse.DATA not in uses:
                 self._uses |= dict.fromkeys(places, ValueUse.FLAG)
         return self._uses
 

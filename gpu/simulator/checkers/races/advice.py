@@ -63,6 +63,7 @@ RaceCause = Literal[
     "narrow write",
     "narrow write fence",
     "narrow access",
+    "mixed sizes",
     "ignored flag",
     "late write",
     "early flag",
@@ -99,6 +100,8 @@ _CAUSES: dict[RaceCause, str] = {
     "flag is in another {scope}: use a {fence}",
     "narrow access": "A strong access is of {scope} scope, and the other thread is in another {scope}: use one of "
     "device scope",
+    "mixed sizes": "The accesses are of different sizes, so a thread may see a part of what the other one writes: "
+    "access the data by one type on both sides",
     "ignored flag": "No branch tests the value of the flag, so the thread does not wait for it: test the value before "
     "the access to the data",
     "late write": "Other threads may see a thread's write of its flag only after the thread has read the other flag: "

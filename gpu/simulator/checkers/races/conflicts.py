@@ -1,7 +1,8 @@
 """Which accesses conflict: at least one writes, and they are not both strong with scopes that include each other.
 
-Volatile accesses are strong, so two of them are no data race in PTX's memory model. Still, one that writes data and one
-that reads it need an order. A volatile read counts as one of a flag if its value decides a branch.
+Strong accesses of different sizes conflict too, as PTX's memory model asks for a complete overlap. Volatile accesses
+are strong, so two of them are no data race in this model. Still, one that writes data and one that reads it need an
+order. A volatile read counts as one of a flag if its value decides a branch.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def find_strength(site: AccessSite) -> Strength:
     return Strength.ORDERED
 
 
-_COLUMNS = np.dtype([("strength", np.int8), ("reads", bool), ("use", np.int8), ("level", np.int8), ("bulk", bool)])
+_COLUMNS = np.dtype(
+    [("strength", np.int8), ("reads", bool), ("use", np.int8), ("level", np.int8), ("bulk", bool), ("size", np.int32)]
+)
 
 
 class SiteTable:
@@ -49,8 +52,8 @@ class SiteTable:
     sites : list of AccessSite
         The sites.
     properties : array
-        For each site its "strength", whether it "reads", the "use" of its value, the "level" of its scope, and whether
-        it is a write of a "bulk" copy.
+        For each site its "strength", whether it "reads", the "use" of its value, the "level" of its scope, whether it
+        is a write of a "bulk" copy, and its "size" in bytes, 0 for vectors.
     has_narrow_scopes, has_bulk_writes, has_waits : bool
         Whether any site has such a property.
     """
@@ -61,8 +64,8 @@ class SiteTable:
         self.has_narrow_scopes = self.has_bulk_writes = self.has_waits = False
         self._numbers: dict[int, int] = {}
 
-    def find_number(self, site: AccessSite) -> int:
-        """Return the number of a site, which is added if it is new."""
+    def find_number(self, site: AccessSite, size: int) -> int:
+        """Return the number of a site, whose accesses have a size in bytes; it is added if it is new."""
         number = self._numbers.get(id(site))
         if number is None:
             number = self._numbers[id(site)] = len(self.sites)
@@ -75,6 +78,7 @@ class SiteTable:
                 site.use,
                 SCOPE_LEVELS[site.scope],
                 site.bulk and site.action == "write",
+                0 if site.vector else size,
             )
             self.has_bulk_writes |= site.bulk and site.action == "write"
             self.has_narrow_scopes |= is_narrow(site)
@@ -86,13 +90,19 @@ class SiteTable:
         strong: Array = self.properties["strength"][numbers] > Strength.WEAK
         return strong
 
-    def find_conflicts(self, site: AccessSite, numbers: Array, levels: Array | None, flag_use: ValueUse) -> Array:
+    def differ_in_size(self, number: Any, others: Any) -> Any:
+        """Return whether the accesses of sites, by number, have different sizes; a vector counts as its elements."""
+        sizes = self.properties["size"]
+        own, theirs = sizes[number], sizes[others]
+        return (theirs != own) & (theirs > 0) & (own > 0)
+
+    def find_conflicts(self, number: int, numbers: Array, levels: Array | None, flag_use: ValueUse) -> Array:
         """Return whether accesses of a site conflict with those of other sites, at least one of which writes.
 
         Parameters
         ----------
-        site : AccessSite
-            The site.
+        number : int
+            The number of the site.
         numbers : array of int
             The numbers of the other sites.
         levels : array of int or None
@@ -100,6 +110,7 @@ class SiteTable:
         flag_use : ValueUse
             The use from which on the value of a volatile read is a flag.
         """
+        site = self.sites[number]
         strength = find_strength(site)
         if strength == Strength.WEAK:
             return np.ones(numbers.size, bool)
@@ -116,7 +127,7 @@ class SiteTable:
             allowed = reads | (others > Strength.VOLATILE) | (site.use > ValueUse.DATA)
         else:
             allowed = np.ones(numbers.size, bool)
-        allowed &= others > Strength.WEAK
+        allowed &= (others > Strength.WEAK) & ~self.differ_in_size(number, numbers)
         if levels is not None:
             allowed &= levels <= np.minimum(properties["level"], SCOPE_LEVELS[site.scope])
         conflicts: Array = ~allowed

@@ -36,9 +36,9 @@ class OldValues:
     def add(self, read: StaleRead) -> None:
         """Add a read, unless its value decides nothing, or a loop ends only by a new value.
 
-        An early read is one of a value that is compared with an earlier one: a loop ends if it is old.
+        A loop may also end by an old value that it compares with an earlier one of the same place, as a sequence lock.
         """
-        uses = (ValueUse.BRANCH, ValueUse.VALIDATED, *((ValueUse.WAIT,) if read.earlier is not None else ()))
+        uses = (ValueUse.BRANCH, ValueUse.VALIDATED, *((ValueUse.WAIT,) if read.is_repeated else ()))
         if read.access.site.use in uses:
             self._candidates.setdefault(read.lane, []).append(_Candidate(read))
 

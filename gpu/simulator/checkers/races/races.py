@@ -327,6 +327,8 @@ class RaceChecker(Checker):
         for read in self._old_values.follow(access) if self._old_values else ():
             self._report_old_value(batch, read)
         site, is_strong = access.site, access.site.is_strong
+        if is_strong and not site.vector:
+            shadow.note_strong_size(access.size)
         self._compare_with_earlier(now)
         self._check_read_only(now)
         if memory.space == "global" and self._tree.has_children:
@@ -341,13 +343,13 @@ class RaceChecker(Checker):
 
     def _compare_with_earlier(self, checked: _CheckedAccess) -> None:
         """Report lanes that race with earlier accesses of the launch."""
-        site = checked.access.site
+        site, has_sizes = checked.access.site, checked.shadow.has_strong_sizes
         self._compare(checked, "writer")
         if site.action != "read":
             self._compare(checked, "reader high", "reader low")
-        if site.action == "write":
+        if site.action == "write" or (site.action == "atomic" and has_sizes):
             self._compare(checked, "strong reader high", "strong reader low")
-        if site.action == "write" or not site.is_strong or is_narrow(site):
+        if site.action == "write" or not site.is_strong or is_narrow(site) or has_sizes:
             self._compare(checked, "atomic high", "atomic low")
         if self._sites.has_narrow_scopes:
             self._compare(checked, "narrow atomic high", "narrow atomic low")
@@ -463,7 +465,7 @@ class RaceChecker(Checker):
         self._time += 1
         if event >= self._site_of_event.size:
             self._site_of_event = np.resize(self._site_of_event, 2 * event)
-        self._site_of_event[event] = self._sites.find_number(access.site)
+        self._site_of_event[event] = self._sites.find_number(access.site, access.size)
         self._values[event] = (self._order.first_thread, access.values)
         self._values.pop(event - _VALUE_HISTORY_SIZE, None)
         return event
@@ -513,17 +515,18 @@ class RaceChecker(Checker):
             thread = LAST_THREAD - thread if slot.endswith("low") else thread
             if record & SEVERAL or self._sites.has_bulk_writes:
                 return True
-            if thread != int(self._threads[lane]) and self._conflicts(checked.access.site, lane, thread, event):
+            if thread != int(self._threads[lane]) and self._conflicts(checked, lane, thread, event):
                 return True
         return False
 
-    def _conflicts(self, site: AccessSite, lane: int, thread: int, event: int) -> bool:
+    def _conflicts(self, checked: _CheckedAccess, lane: int, thread: int, event: int) -> bool:
         """Return whether an access of a lane may race with an earlier event of another thread; False is certain."""
-        if find_strength(site) >= Strength.ORDERED:
-            strength = int(self._sites.properties["strength"][self._site_of_event[event]])
+        if find_strength(checked.access.site) >= Strength.ORDERED:
+            own, number = self._site_of_event[checked.event], self._site_of_event[event]
+            strength = int(self._sites.properties["strength"][number])
             theirs, per_block = thread - self._order.first_thread, self._batch.geometry.lanes_per_block
             includes_both = not self._sites.has_narrow_scopes or theirs // per_block == lane // per_block
-            if strength >= Strength.ORDERED and includes_both:
+            if strength >= Strength.ORDERED and includes_both and not self._sites.differ_in_size(own, number):
                 return False
         return not self._order.is_known(lane, thread, event)
 
@@ -561,7 +564,9 @@ class RaceChecker(Checker):
         # Without a fence and without a wait for a flag, a kernel does not mean to order its volatile data.
         is_ordering = self._orders_volatile or self._order.synchronization.has_fences or self._sites.has_waits
         flag_use = ValueUse(is_ordering) if checked.access.memory.space == "global" else ValueUse.WAIT
-        return self._sites.find_conflicts(checked.access.site, self._site_of_event[events], levels, flag_use)
+        return self._sites.find_conflicts(
+            int(self._site_of_event[checked.event]), self._site_of_event[events], levels, flag_use
+        )
 
     def _are_observed(self, checked: _CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
         """Return whether a strong read that is ordered before the current access has observed earlier strong writes."""
@@ -734,8 +739,11 @@ class RaceChecker(Checker):
         writers[cells] = mine
         writers[cells[clash]] |= SEVERAL
         checked.shadow.get_or_create("other writer")[cells[clash]] = threads
-        racing = ~harmless & (find_strength(checked.access.site) != Strength.ORDERED)
-        self._report(checked, clash[racing], threads[racing], np.full(np.count_nonzero(racing), checked.event))
+        racing, events = ~harmless, np.full(clash.size, checked.event)
+        if checked.access.site.is_strong:
+            levels = self._order.synchronization.find_levels(lanes, threads) if self._sites.has_narrow_scopes else None
+            racing &= self._find_conflicts(checked, events, levels)
+        self._report(checked, clash[racing], threads[racing], events[racing])
 
     def _report(
         self,
@@ -874,6 +882,9 @@ class RaceChecker(Checker):
         both_strong = Strength.VOLATILE not in (find_strength(site), find_strength(earlier))
         if site.is_strong and earlier.is_strong and both_strong and (is_narrow(site) or is_narrow(earlier)):
             return "narrow access"
+        numbers = self._site_of_event[checked.event], self._site_of_event[event]
+        if site.is_strong and earlier.is_strong and self._sites.differ_in_size(*numbers):
+            return "mixed sizes"
         cause = synchronization.find_cause(lane, thread, event)
         if cause is None and (written := self._find_flag_time(lane, thread, event)):
             if written > event:

@@ -18,7 +18,7 @@ from gpu.simulator.executor.scheduling.choosers import RoundRobinChooser
 from gpu.simulator.executor.scheduling.directed import DirectedChooser
 from gpu.simulator.executor.scheduling.early_reads import EarlyReadBuffer, RepeatedReadBuffer
 from gpu.simulator.executor.scheduling.execution_order import ExecutionOrder, create_order
-from gpu.simulator.executor.scheduling.preemption import EARLY_PREEMPTIONS, LATE_PREEMPTIONS, PreemptingChooser
+from gpu.simulator.executor.scheduling.preemption import FREQUENT_PREEMPTIONS, LATE_PREEMPTIONS, PreemptingChooser
 from gpu.simulator.executor.scheduling.reordered_writes import ReorderingBuffer
 from gpu.simulator.executor.state.memory import AccessSite
 from gpu.simulator.executor.state.observer import Observer
@@ -50,7 +50,7 @@ and these seconds of processor time, which add trials on a fast one; but never a
 _ANNOUNCED = "announced"
 """As many trials with preemption, in which a warp is stopped before it announces what it has read."""
 
-_REORDERED_TRIALS = 4
+_REORDERED_TRIALS = 12
 """The trials in which the writes at one place in the source become visible late."""
 
 _PROBES, _PROBE_LANES = 4, 1 << 7
@@ -241,7 +241,8 @@ class LaunchTrials:
             for seed in range(_REORDERED_TRIALS):
                 if self._observer.has_findings or budget.is_spent:
                     return
-                chooser = PreemptingChooser(seed, preemptions=LATE_PREEMPTIONS) if seed else RoundRobinChooser()
+                preemptions = FREQUENT_PREEMPTIONS if seed % 3 else LATE_PREEMPTIONS
+                chooser = PreemptingChooser(seed, preemptions=preemptions) if seed else RoundRobinChooser()
                 buffer = partial(ReorderingBuffer, late=late)
                 budget.spend(self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, buffer)[1])
 
@@ -251,7 +252,7 @@ class LaunchTrials:
         for seed in range(_MAX_PREEMPTED):
             if self._observer.has_findings or budget.is_spent:
                 return
-            chooser = PreemptingChooser(seed, preemptions=EARLY_PREEMPTIONS)
+            chooser = PreemptingChooser(seed, preemptions=FREQUENT_PREEMPTIONS)
             budget.spend(self._run_trial(BUFFERED, ExecutionOrder(chooser), blocks, EarlyReadBuffer)[1])
 
     def _run_trial(

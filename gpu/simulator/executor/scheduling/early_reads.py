@@ -195,7 +195,9 @@ class EarlyReadBuffer(StoreBuffer):
         access = Access(site, memory, element, dtype.itemsize, select_lane(lane, self._batch), None)
         self._observer.stale_read(
             self._batch,
-            StaleRead(access, lane, write.access, write.lane, known.write.access, known.value, known.site),
+            StaleRead(
+                access, lane, write.access, write.lane, known.write.access, known.value, known.site, is_repeated=True
+            ),
         )
         return read
 

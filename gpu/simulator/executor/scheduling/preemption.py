@@ -37,8 +37,8 @@ LATE_PREEMPTIONS: Preemptions = (
 )
 """The same if strong writes become visible late: any access may be the one before which they are not visible yet."""
 
-EARLY_PREEMPTIONS: Preemptions = ((0.5, 0.5, 0.5, None), (0.3, 0.3, 0.3, None))
-"""The same if strong reads are executed early: other parts must write between two reads that follow each other."""
+FREQUENT_PREEMPTIONS: Preemptions = ((0.5, 0.5, 0.5, None), (0.3, 0.3, 0.3, None))
+"""The same if other parts must write between two reads that follow each other, as in a sequence lock."""
 
 
 class PreemptingChooser(ShuffledChooser):

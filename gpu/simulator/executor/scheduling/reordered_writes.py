@@ -58,6 +58,8 @@ class ReorderingBuffer(StoreBuffer):
         self._overtaking: dict[int, _Overtaking] = {}
         self._known: dict[int, list[tuple[_Overtaking, AccessSite, bytes]]] = {}
         self._ended_lanes: set[int] = set()
+        # The addresses that each lane has read by strong reads.
+        self._read_addresses: set[tuple[int, int]] = set()
         # The last value that each lane has read by a site, and its address.
         self._polled: dict[tuple[int, int], tuple[int, bytes]] = {}
 
@@ -65,8 +67,10 @@ class ReorderingBuffer(StoreBuffer):
         self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
     ) -> tuple[Any, None]:
         self._flush_own(memory, element, dtype, mask)
-        if site.is_strong and self._late_writes:
-            self._note_reads(memory, element, dtype, mask, site)
+        if site.is_strong:
+            if self._late_writes:
+                self._note_reads(memory, element, dtype, mask, site)
+            self._read_addresses.update(find_addresses(self._batch, memory, element, dtype, mask) or ())
         return memory.load(self._batch, element, dtype, mask, site), None
 
     def store(
@@ -154,9 +158,9 @@ class ReorderingBuffer(StoreBuffer):
                 is_old = write.first < address + dtype.itemsize and address <= write.last
                 if is_old and write.lane != lane and write in self._late_writes:
                     read = Access(site, memory, element, dtype.itemsize, select_lane(lane, self._batch), None)
-                    self._observer.stale_read(
-                        self._batch, StaleRead(read, lane, write.access, write.lane, known.access, value)
-                    )
+                    is_repeated = (lane, address) in self._read_addresses
+                    stale = StaleRead(read, lane, write.access, write.lane, known.access, value, None, is_repeated)
+                    self._observer.stale_read(self._batch, stale)
                     return
 
     def _note_poll(self, lane: int, address: int, memory: FlatMemory, dtype: DType, site: AccessSite) -> None:

@@ -112,6 +112,8 @@ class StaleRead:
     earlier : AccessSite or None
         The read in the source of the later write, if no fence separates it from the read of the old value; None if none
         separates the two writes.
+    is_repeated : bool
+        Whether the lane has read the same place before the later write.
     """
 
     access: Access
@@ -121,6 +123,7 @@ class StaleRead:
     later: Access
     known: bytes
     earlier: AccessSite | None = None
+    is_repeated: bool = False
 
 
 @dataclass(frozen=True)

@@ -301,8 +301,10 @@ class StoreBuffer:
         self._writes: list[_BufferedWrite] = []
         # The writes that were pending when their thread wrote again by a strong access, with the memory.
         self._overtaken: set[tuple[AccessSite, int]] = set()
-        # The memories from which reads decide a branch, other than the end of a loop.
+        # The memories from which reads decide a branch; or whether a loop ends, if several places in the source read
+        # them, since such a loop may compare two values that are both old.
         self._deciding: set[int] = set()
+        self._sites_of: dict[int, set[int]] = {}
         # For each site with a strong read, the lanes that have executed it since they last had no pending write.
         self._readers: dict[int, Array] = {}
         self.step = IssuedStep(SourcePosition("", 0), "evaluate", 0)
@@ -311,8 +313,12 @@ class StoreBuffer:
         self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
     ) -> tuple[Any, None]:
         """Load elements; a lane sees its own pending writes."""
-        if site.use in (ValueUse.BRANCH, ValueUse.VALIDATED):
-            self._deciding.add(id(observed_memory(memory)))
+        if site.is_strong and site.use != ValueUse.DATA:
+            observed = id(observed_memory(memory))
+            sites = self._sites_of.setdefault(observed, set())
+            sites.add(id(site))
+            if site.use != ValueUse.WAIT or len(sites) > 1:
+                self._deciding.add(observed)
         if self._writes:
             if site.is_strong:
                 readers = self._readers.setdefault(id(site), np.zeros(mask.bits.size, bool))

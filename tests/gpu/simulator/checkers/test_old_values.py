@@ -143,3 +143,41 @@ def test_a_reader_of_a_sequence_lock_without_a_fence(
     for finding in findings:
         assert "may still read the old value here, as no fence separates the two reads" in finding.message
         assert [position.line for position in finding.positions] == [6, 18]
+
+
+VOLATILE_SEQUENCE_LOCK = """__global__ void run(volatile unsigned *sequence, volatile int *first, volatile int *second,
+                    int *sums) {{
+    if (blockIdx.x == 0) {{
+        for (int n = 1; n < 4; n++) {{
+            *sequence = 2 * n - 1;
+            {fence}
+            *first = n;
+            *second = n;
+            __threadfence();
+            *sequence = 2 * n;
+        }}
+    }} else {{
+        unsigned before, after;
+        int one, other;
+        do {{
+            before = *sequence;
+            __threadfence();
+            one = *first;
+            other = *second;
+            __threadfence();
+            after = *sequence;
+        }} while (before != after || before % 2);
+        atomicAdd(sums, one - other);
+    }}
+}}"""
+
+
+@pytest.mark.parametrize(("fence", "count"), [("__threadfence();", 0), ("", 1)])
+def test_a_writer_of_a_sequence_lock_without_its_first_fence(fence: str, count: int) -> None:
+    """The old sequence number ends the reader's loop, since it equals the one that the reader has read before."""
+    source = VOLATILE_SEQUENCE_LOCK.format(fence=fence)
+    findings = simulate("test.cu", "run", 3, 1, ["zeros:1", "zeros:1", "zeros:1", "zeros:1"], source=source).findings
+    assert [finding.kind for finding in findings] == ["race"] * count
+    for finding in findings:
+        assert "as no fence separates the two writes" in finding.message
+        assert [position.line for position in finding.positions] == [5, 21]

@@ -726,6 +726,11 @@ def test_a_look_back_through_volatile_flags(grid: int, schedule: str) -> None:
         ("if (i == 0) atomicExch(data, 1);\n*(volatile int *)data = 2;", False),
         ("out[i] = *(volatile int *)&data[0];\nif (i == 0) *(volatile int *)data = 1;", True),
         ("volatile int *v = s;\nif (t == 0) v[0] = 1;\nout[i] = v[0];", False),
+        ("volatile int *v = data;\nwhile (v[0] == 0) v[0] = 1 + i;", True),  # a flag, which all of them set
+        ("volatile int *v = data;\nif (out[v[0] & 1] == 0) v[0] = i;", True),  # a hint where to look
+        ("if (i == 0) *(volatile int *)&data[1] = 1;\nout[i] = *(volatile long long *)data;", False),
+        ("if (i == 0) *(volatile long long *)data = 1;\nout[i] = *(volatile long long *)data;", True),
+        ("if (i == 0) atomicExch((unsigned long long *)data, 1ull);\nout[i] = *(volatile int *)data;", False),
     ],
 )
 def test_volatile_accesses_to_global_memory(statements: str, clean: bool) -> None:

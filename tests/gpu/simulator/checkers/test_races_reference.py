@@ -70,7 +70,9 @@ class ThreadAccess:
 def races(first: ThreadAccess, second: ThreadAccess) -> bool:
     """Whether two accesses race, the first being the earlier one."""
     kinds = {first.kind, second.kind}
-    if first.thread == second.thread or kinds in ({"read"}, {"atomic"}) or first.memory != second.memory:
+    if first.thread == second.thread or kinds == {"read"} or first.memory != second.memory:
+        return False
+    if kinds == {"atomic"} and first.bytes == second.bytes:  # else they overlap in part, and are not morally strong
         return False
     if not set(first.bytes) & set(second.bytes):
         return False
