@@ -16,7 +16,9 @@ from gpu.base.lane_mask import LaneMask
 from gpu.base.warp import WARP
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.races import read_only
-from gpu.simulator.checkers.races.advice import RaceCause, RaceScope, format_race_advice, format_race_cause
+from gpu.simulator.checkers.races.advice import RaceScope, format_race_advice, format_race_cause
+from gpu.simulator.checkers.races.causes import CauseFinder, RacingPair
+from gpu.simulator.checkers.races.checked_access import CheckedAccess
 from gpu.simulator.checkers.races.conflicts import SiteTable, Strength, find_strength, is_narrow
 from gpu.simulator.checkers.races.happens_before import HappensBefore
 from gpu.simulator.checkers.races.launch_tree import ArrayKey, LaunchAccesses, LaunchTree
@@ -28,17 +30,16 @@ from gpu.simulator.checkers.races.shadow import (
     SEVERAL,
     Shadow,
     extract_threads,
-    find_span,
     high_records,
     low_records,
 )
 from gpu.simulator.checkers.races.synchronization import SEQUENCE
 from gpu.simulator.checkers.races.tickets import Tickets
 from gpu.simulator.checkers.races.vector_clocks import merge_launches
-from gpu.simulator.executor.launches.trials import BUFFERED, PREEMPTED, TRIAL_SCHEDULES
+from gpu.simulator.executor.launches.trials import PREEMPTED, TRIAL_SCHEDULES
 from gpu.simulator.executor.state.batch import BlockBatch
 from gpu.simulator.executor.state.child import ChildLaunch
-from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
+from gpu.simulator.executor.state.memory import FlatMemory
 from gpu.simulator.executor.state.observer import Access, PhaseChange, StaleRead, WarpSync
 from gpu.simulator.ir import Scope
 from gpu.simulator.ir.value_uses import ValueUse
@@ -46,61 +47,8 @@ from gpu.simulator.ir.value_uses import ValueUse
 Array = npt.NDArray[Any]
 _Line = tuple[str, int]
 
-_NO_INDICES = np.empty(0, np.intp)
-
 # The number of recent accesses for which values are kept for messages: a race is usually with a recent access.
 _VALUE_HISTORY_SIZE = 64
-
-
-class _CheckedAccess:
-    """The access to check; `lanes` and `cells` have one element for each cell of each lane.
-
-    Parameters
-    ----------
-    batch : BlockBatch
-    access : Access
-    event : int
-    shadow : Shadow
-    own_records : tuple of arrays of int64
-        A record of each lane of the batch for "high" and for "low" slots, without an event.
-    """
-
-    def __init__(
-        self, batch: BlockBatch, access: Access, event: int, shadow: Shadow, own_records: tuple[Array, Array]
-    ) -> None:
-        self.batch, self.access, self.event, self.shadow = batch, access, event, shadow
-        self.lanes, self.cells = shadow.cells(batch.geometry, access)
-        # The cells as a slice if they are equally spaced, as in most kernels; it costs less than an index array.
-        self.span = find_span(self.cells)
-        self._own_records = own_records
-        self.high = self._select(own_records[0])
-        self._low: Array | None = None
-
-    @property
-    def low(self) -> Array:
-        """Records of `lanes` for "low" slots; `high` are those for "high" slots."""
-        if self._low is None:
-            self._low = self._select(self._own_records[1])
-        return self._low
-
-    def _select(self, values: Array) -> Array:
-        selected: Array = values if self.lanes is self.batch.geometry.lane_numbers else values.take(self.lanes)
-        return selected
-
-    def view(self, slot: str) -> Array:
-        """Return the records of a slot at the cells: a view of them if the cells are a slice, else a copy."""
-        records = self.shadow.get_or_create(slot)
-        selected: Array = records.take(self.cells) if self.span is None else records[self.span]
-        return selected
-
-    def find_others(self, records: Array, slot: str) -> Array:
-        """Return the indices of records of a slot that may be of other threads than the lanes."""
-        present = records != 0
-        if not present.any():
-            return _NO_INDICES
-        differences = records ^ (self.low if slot.endswith("low") else self.high)
-        others: Array = np.logical_and(differences > EVENT, present, out=present).nonzero()[0]
-        return others
 
 
 class RaceChecker(Checker):
@@ -260,7 +208,7 @@ class RaceChecker(Checker):
             self._compare_copies(batch, access, event)
             # The copy may run at once, before the next barrier.
             earlier = self._get_shadow(memory, batch, access.size)
-            self._compare_with_earlier(_CheckedAccess(batch, access, event, earlier, self._own_records))
+            self._compare_with_earlier(CheckedAccess(batch, access, event, earlier, self._own_records))
         shadow.get_or_create("writer" if access.site.action == "write" else "reader high")[cells] = (
             self._own_records[0][lanes] + event if begins else 0
         )
@@ -277,7 +225,7 @@ class RaceChecker(Checker):
         shadow = self._copy_shadows.get(access.memory)
         if shadow is None:
             return
-        now = _CheckedAccess(batch, access, event, shadow, self._own_records)
+        now = CheckedAccess(batch, access, event, shadow, self._own_records)
         for slot in ("writer",) if access.site.action == "read" else ("writer", "reader high"):
             records = shadow.get_or_create(slot).take(now.cells)
             hit = records.nonzero()[0]
@@ -321,7 +269,7 @@ class RaceChecker(Checker):
             return
         assert isinstance(memory, FlatMemory)
         shadow = self._get_shadow(memory, batch, access.size)
-        now = _CheckedAccess(batch, access, self._register_event(access), shadow, self._own_records)
+        now = CheckedAccess(batch, access, self._register_event(access), shadow, self._own_records)
         if self._copy_shadows:
             self._compare_copies(batch, access, now.event)
         for read in self._old_values.follow(access) if self._old_values else ():
@@ -341,7 +289,7 @@ class RaceChecker(Checker):
             self._record_threads(now, "narrow atomic" if is_narrow(site) else "atomic")
         self._synchronize(now)
 
-    def _compare_with_earlier(self, checked: _CheckedAccess) -> None:
+    def _compare_with_earlier(self, checked: CheckedAccess) -> None:
         """Report lanes that race with earlier accesses of the launch."""
         site, has_sizes = checked.access.site, checked.shadow.has_strong_sizes
         self._compare(checked, "writer")
@@ -354,7 +302,7 @@ class RaceChecker(Checker):
         if self._sites.has_narrow_scopes:
             self._compare(checked, "narrow atomic high", "narrow atomic low")
 
-    def _check_read_only(self, checked: _CheckedAccess) -> None:
+    def _check_read_only(self, checked: CheckedAccess) -> None:
         """Report loads through the read-only cache of data that the launch writes."""
         site, shadow, cells = checked.access.site, checked.shadow, checked.cells
         assert isinstance(checked.access.memory, FlatMemory)
@@ -378,14 +326,14 @@ class RaceChecker(Checker):
         if is_load:
             read_only.record_loads(shadow, cells, checked.high + checked.event)
 
-    def _describe_thread(self, checked: _CheckedAccess, thread: int) -> str:
+    def _describe_thread(self, checked: CheckedAccess, thread: int) -> str:
         # The lanes of earlier batches have negative numbers.
         return checked.batch.describe(thread - self._order.first_thread)
 
-    def _describe_element(self, checked: _CheckedAccess, lane: int) -> str:
+    def _describe_element(self, checked: CheckedAccess, lane: int) -> str:
         return _describe_place(checked.access, lane)
 
-    def _synchronize(self, checked: _CheckedAccess) -> None:
+    def _synchronize(self, checked: CheckedAccess) -> None:
         """Record what an access observes, releases or ends."""
         site, synchronization = checked.access.site, self._order.synchronization
         synchronization.record_access(checked.event, checked.access.mask.lanes)
@@ -424,7 +372,7 @@ class RaceChecker(Checker):
             self._earlier_flags[lanes] = np.where(is_new, last, self._earlier_flags[lanes])
             self._flags[lanes] = np.where(is_new, flags, last)
 
-    def _record_tickets(self, checked: _CheckedAccess, lanes: Array, cells: Array) -> None:
+    def _record_tickets(self, checked: CheckedAccess, lanes: Array, cells: Array) -> None:
         threads, per_block = self._threads[lanes], checked.batch.geometry.lanes_per_block
         blocks = threads // per_block
         # Of consecutive lanes of a block that take tickets from one counter, the last one counts.
@@ -470,7 +418,7 @@ class RaceChecker(Checker):
         self._values.pop(event - _VALUE_HISTORY_SIZE, None)
         return event
 
-    def _compare(self, checked: _CheckedAccess, *slots: str) -> None:
+    def _compare(self, checked: CheckedAccess, *slots: str) -> None:
         """Report the lanes that race with the records of some slots, each lane and cell once."""
         if checked.shadow.get(slots[0]) is None or (checked.cells.size == 1 and not self._may_race(checked, slots)):
             return
@@ -501,7 +449,7 @@ class RaceChecker(Checker):
                 self._report(checked, indices[races], threads[races], events[races])
                 reported = indices[races] if reported is None else np.union1d(reported, indices[races])
 
-    def _may_race(self, checked: _CheckedAccess, slots: Sequence[str]) -> bool:
+    def _may_race(self, checked: CheckedAccess, slots: Sequence[str]) -> bool:
         """Return whether an access of one cell may race with the records of slots; False is certain.
 
         Most accesses for synchronization are those of one thread, for which this costs less than arrays do.
@@ -519,7 +467,7 @@ class RaceChecker(Checker):
                 return True
         return False
 
-    def _conflicts(self, checked: _CheckedAccess, lane: int, thread: int, event: int) -> bool:
+    def _conflicts(self, checked: CheckedAccess, lane: int, thread: int, event: int) -> bool:
         """Return whether an access of a lane may race with an earlier event of another thread; False is certain."""
         if find_strength(checked.access.site) >= Strength.ORDERED:
             own, number = self._site_of_event[checked.event], self._site_of_event[event]
@@ -530,12 +478,12 @@ class RaceChecker(Checker):
                 return False
         return not self._order.is_known(lane, thread, event)
 
-    def _find_races(self, checked: _CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
+    def _find_races(self, checked: CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
         """Return whether accesses of other threads conflict with the current one and are not ordered before it.
 
         Parameters
         ----------
-        checked : _CheckedAccess
+        checked : CheckedAccess
             The current access.
         indices : array of int
             Indices of elements of `checked.lanes`.
@@ -559,7 +507,7 @@ class RaceChecker(Checker):
                 races[rest] = ~self._are_observed(checked, indices[rest], threads[rest], events[rest])
         return races
 
-    def _find_conflicts(self, checked: _CheckedAccess, events: Array, levels: Array | None) -> Array:
+    def _find_conflicts(self, checked: CheckedAccess, events: Array, levels: Array | None) -> Array:
         """Return whether a strong access conflicts with earlier ones; levels as of `SiteTable.find_conflicts`."""
         # Without a fence and without a wait for a flag, a kernel does not mean to order its volatile data.
         is_ordering = self._orders_volatile or self._order.synchronization.has_fences or self._sites.has_waits
@@ -568,7 +516,7 @@ class RaceChecker(Checker):
             int(self._site_of_event[checked.event]), self._site_of_event[events], levels, flag_use
         )
 
-    def _are_observed(self, checked: _CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
+    def _are_observed(self, checked: CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
         """Return whether a strong read that is ordered before the current access has observed earlier strong writes."""
         lanes, cells = checked.lanes[indices], checked.cells[indices]
         observed: Array = self._flags[lanes] == high_records(threads) + events
@@ -591,7 +539,7 @@ class RaceChecker(Checker):
                 )
         return observed
 
-    def _compare_launches(self, checked: _CheckedAccess, *, is_flag: bool) -> None:
+    def _compare_launches(self, checked: CheckedAccess, *, is_flag: bool) -> None:
         """Report the lanes that race with accesses of concurrent launches."""
         assert isinstance(checked.access.memory, FlatMemory)
         action, key = checked.access.site.action, _array_key(checked.access.memory)
@@ -653,7 +601,7 @@ class RaceChecker(Checker):
         return acquired & ~past.synchronization.are_unfenced(threads, events, are_strong & is_strong)
 
     def _other_writer(
-        self, checked: _CheckedAccess, indices: Array, lanes: Array, records: Array, threads: Array
+        self, checked: CheckedAccess, indices: Array, lanes: Array, records: Array, threads: Array
     ) -> Array:
         """Return the threads; where a record has several writers and names the lane itself, return another writer."""
         others = checked.shadow.get("other writer")
@@ -662,7 +610,7 @@ class RaceChecker(Checker):
         same = ((records & SEVERAL) != 0) & (threads == self._threads[lanes])
         return np.where(same, others.take(checked.cells[indices]), threads)
 
-    def _record_threads(self, checked: _CheckedAccess, slot: str) -> None:
+    def _record_threads(self, checked: CheckedAccess, slot: str) -> None:
         """Record the lowest and the highest thread of a read or an atomic operation."""
         drops = (
             self._order.has_warp_times
@@ -688,7 +636,7 @@ class RaceChecker(Checker):
         if slot == "narrow atomic":
             self._compare_with_highest(checked, slot)
 
-    def _compare_with_highest(self, checked: _CheckedAccess, slot: str) -> None:
+    def _compare_with_highest(self, checked: CheckedAccess, slot: str) -> None:
         """Report lanes of this instruction that race with the highest lane that accesses the same cell."""
         highest = checked.shadow.get_or_create(f"{slot} high").take(checked.cells)
         threads = extract_threads(highest, slot)
@@ -698,7 +646,7 @@ class RaceChecker(Checker):
             same = same[levels > SCOPE_LEVELS[checked.access.site.scope]]
             self._report(checked, same, threads[same], np.full(same.size, checked.event))
 
-    def _drop_ordered(self, checked: _CheckedAccess, records: Array, slot: str) -> None:
+    def _drop_ordered(self, checked: CheckedAccess, records: Array, slot: str) -> None:
         """Clear records that a barrier or `__syncwarp` orders before the current access of their block or warp."""
         lanes, hit = checked.lanes, checked.find_others(records, slot)
         if hit.size:
@@ -718,7 +666,7 @@ class RaceChecker(Checker):
             )
             records[hit[ordered]] = 0
 
-    def _record_writers(self, checked: _CheckedAccess) -> None:
+    def _record_writers(self, checked: CheckedAccess) -> None:
         """Record the writers, and report lanes that write the same cell in this instruction."""
         cells = checked.cells
         writers = checked.shadow.get_or_create("writer")
@@ -747,7 +695,7 @@ class RaceChecker(Checker):
 
     def _report(
         self,
-        checked: _CheckedAccess,
+        checked: CheckedAccess,
         indices: Array,
         threads: Array,
         events: Array,
@@ -787,19 +735,12 @@ class RaceChecker(Checker):
             # The advice has to order the accesses of all pairs, so the finding describes one of the widest scope.
             self._widest_scopes[key] = int(scopes[one])
             lane, thread, event = int(checked.lanes[indices[one]]), int(threads[one]), int(events[one])
-            finding = self._build_finding(checked, lane, earlier, thread, event, _SCOPES[scopes[one]], other_batch)
+            pair = RacingPair(checked, lane, earlier, thread, event)
+            finding = self._build_finding(pair, _SCOPES[scopes[one]], other_batch)
             self._findings[key] = replace(finding, count=count)
 
-    def _build_finding(
-        self,
-        checked: _CheckedAccess,
-        lane: int,
-        earlier: AccessSite,
-        thread: int,
-        event: int,
-        scope: RaceScope,
-        other_batch: BlockBatch | None,
-    ) -> Finding:
+    def _build_finding(self, pair: RacingPair, scope: RaceScope, other_batch: BlockBatch | None) -> Finding:
+        checked, lane, earlier, thread = pair.checked, pair.lane, pair.earlier, pair.thread
         access, batch = checked.access, other_batch or checked.batch
         # The lanes of earlier batches have negative numbers.
         names = (batch.describe(thread - batch.first * batch.geometry.lanes_per_block), checked.batch.describe(lane))
@@ -810,7 +751,7 @@ class RaceChecker(Checker):
         values = ", ".join(
             f"{_VERBS[site.action]} {value}"
             for site, value in (
-                (earlier, self._format_value(event, thread)),
+                (earlier, self._format_value(pair.event, thread)),
                 (access.site, self._format_value(checked.event, int(self._threads[lane]))),
             )
             if value is not None
@@ -820,20 +761,19 @@ class RaceChecker(Checker):
             f"Race reported between {first} and {second} on {self._describe_element(checked, lane)}"
             + (", in launches that run at the same time" if other_batch is not None else "")
             + (f": {values}" if values else "")
-            + f". {self._format_advice(checked, lane, earlier, thread, event, scope)}"
+            + f". {self._format_advice(pair, scope)}"
             + _get_trial_note(checked.batch.trial_order),
             (earlier.position, access.site.position),
             names,
         )
 
-    def _format_advice(
-        self, checked: _CheckedAccess, lane: int, earlier: AccessSite, thread: int, event: int, scope: RaceScope
-    ) -> str:
+    def _format_advice(self, pair: RacingPair, scope: RaceScope) -> str:
+        checked, earlier, causes = pair.checked, pair.earlier, self._create_cause_finder()
         site, is_local = checked.access.site, scope in ("warp", "block")
         is_read_and_write = (earlier.action, site.action) in (("read", "write"), ("write", "read"))
         if scope not in ("copy", "launching block", "launches"):
-            cause, other, barrier = self._find_cause(checked, lane, earlier, thread, event), "", ""
-            if cause is None and (flag := self._find_flag_thread(lane, thread, event)) is not None:
+            cause, other, barrier = causes.find_cause(pair), "", ""
+            if cause is None and (flag := causes.find_flag_thread(pair)) is not None:
                 cause, other, barrier = flag[0], self._describe_thread(checked, flag[1]), flag[2]
             if cause is not None:
                 return format_race_cause(
@@ -847,7 +787,7 @@ class RaceChecker(Checker):
         if scope == "copy" and earlier.bulk:
             scope = "running bulk"
         elif is_local and is_read_and_write:
-            scope = self._find_update_scope(checked, lane, earlier, thread) or scope
+            scope = causes.find_update_scope(pair) or scope
         elif scope == "grid" and is_read_and_write and earlier.position.line_key == site.position.line_key:
             scope = "in place"
         return format_race_advice(
@@ -859,72 +799,12 @@ class RaceChecker(Checker):
             has_grid_barriers=self._has_grid_barriers,
         )
 
-    def _find_update_scope(
-        self, checked: _CheckedAccess, lane: int, earlier: AccessSite, thread: int
-    ) -> RaceScope | None:
-        """Return "update" or "claim" if several lanes read and write the element of a lane, so that no barrier fits."""
-        if checked.access.site.action != "write":
-            return None
-        writers = checked.lanes[checked.cells == checked.cells[checked.lanes == lane][0]]
-        if writers.size == 1:
-            return None
-        if earlier.position.line_key == checked.access.site.position.line_key:
-            return "update"
-        return "claim" if thread in self._threads[writers] else None
-
-    def _find_cause(
-        self, checked: _CheckedAccess, lane: int, earlier: AccessSite, thread: int, event: int
-    ) -> RaceCause | None:
-        """Return why synchronization through memory does not order two accesses; None if there is none."""
-        if checked.batch.trial_order == BUFFERED:
-            return "late write"
-        synchronization, site = self._order.synchronization, checked.access.site
-        both_strong = Strength.VOLATILE not in (find_strength(site), find_strength(earlier))
-        if site.is_strong and earlier.is_strong and both_strong and (is_narrow(site) or is_narrow(earlier)):
-            return "narrow access"
-        numbers = self._site_of_event[checked.event], self._site_of_event[event]
-        if site.is_strong and earlier.is_strong and self._sites.differ_in_size(*numbers):
-            return "mixed sizes"
-        cause = synchronization.find_cause(lane, thread, event)
-        if cause is None and (written := self._find_flag_time(lane, thread, event)):
-            if written > event:
-                flag = self._sites.sites[int(self._site_of_event[written])]
-                cause = "relaxed write" if flag.has_relaxed_order else "unfenced write"
-            else:
-                cause = "early release" if earlier.action == "read" else "early flag"
-        per_block = checked.batch.geometry.lanes_per_block
-        block, other = (int(each) // per_block for each in (self._threads[lane], thread))
-        is_released = synchronization.find_flag_writer(lane, thread, event) is not None
-        if cause is None and not is_released and self._tickets.follow(block, other, event):
-            cause = "unfenced ticket"
-        if cause is None and (operation := self._order.find_relaxed_operation(lane, thread, event)):
-            cause = "relaxed arrival" if operation == "arrival" else "relaxed wait"
-        return cause
-
-    def _find_flag_thread(self, lane: int, thread: int, event: int) -> tuple[RaceCause, int, str] | None:
-        """Return that a third thread writes or reads the flag, this thread, and the barrier that is missing."""
-        synchronization, mine = self._order.synchronization, int(self._threads[lane])
-        writer = synchronization.find_flag_writer(lane, thread, event)
-        if writer is not None:
-            return "unordered flag write", writer, _choose_barrier(thread, writer)
-        reader = synchronization.find_flag_reader(lane, thread, event)
-        return None if reader is None else ("unordered flag read", reader, _choose_barrier(mine, reader))
-
-    def _find_flag_time(self, lane: int, thread: int, event: int) -> int:
-        """Return when a flag that a lane has read was written by a thread, or for it; 0 if it was not.
-
-        Another thread of its block writes the flag for it after a barrier that follows the event. Of the last two flags
-        the one that was written last counts.
-        """
-        times = [0]
-        for record in (int(self._flags[lane]), int(self._earlier_flags[lane])):
-            writer, written = (record >> 32) - 1, record & EVENT
-            if writer == thread or self._order.are_separated_by_barrier(thread, event, writer, written):
-                times.append(written)
-        return max(times)
+    def _create_cause_finder(self) -> CauseFinder:
+        flags = self._flags, self._earlier_flags
+        return CauseFinder(self._order, self._sites, self._site_of_event, self._tickets, self._threads, flags)
 
     def _find_scopes(
-        self, checked: _CheckedAccess, lanes: Array, threads: Array, events: Array, other_batch: BlockBatch | None
+        self, checked: CheckedAccess, lanes: Array, threads: Array, events: Array, other_batch: BlockBatch | None
     ) -> Array:
         """Return for each lane the index in `_SCOPES` of the narrowest scope that contains the earlier thread too."""
         if other_batch is not None:
@@ -1011,13 +891,6 @@ def _describe_place(access: Access, lane: int) -> str:
 
 def _array_key(memory: FlatMemory) -> ArrayKey:
     return (memory.data.ctypes.data, memory.data.size)
-
-
-def _choose_barrier(thread: int, other: int) -> str:
-    """Return a barrier for two threads of a block."""
-    if thread // WARP != other // WARP:
-        return "__syncthreads()"
-    return "__syncwarp(), or a __syncthreads() if other warps access the data too,"
 
 
 def _same_values(values: Any, lanes: Array, others: Array) -> Array:
