@@ -829,6 +829,101 @@ def test_a_sequence_lock_whose_data_decide_a_branch(begin: str, is_wrong: bool) 
     assert {finding.kind for finding in findings} <= {"race"}
 
 
+FORMS = """struct Record {{ unsigned sequence, last; int pair[2]; }};
+__device__ unsigned begin_read(const Record *record) {{
+    unsigned before;
+    while ((before = *(const volatile unsigned *)&record->sequence) & 1) {{ }}
+    __threadfence();
+    return before;
+}}
+__device__ bool has_changed(const Record *record, unsigned before) {{
+    __threadfence();
+    return *(const volatile unsigned *)&record->sequence != before;
+}}
+__global__ void use(unsigned *words, int *out) {{
+    Record *record = (Record *)words;
+    volatile unsigned *sequence = &record->sequence, *last = &record->last;
+    volatile int *pair = record->pair;
+    if (blockIdx.x == 0) {{
+        for (unsigned r = 0; r < 4; ++r) {{
+            {before}
+            pair[0] = r;
+            pair[1] = r;
+            {after}
+        }}
+    }} else {{
+        unsigned before, after;
+        int x, y;
+        do {{
+            {read}
+        }} while ({again});
+        out[blockIdx.x] = x + y;
+    }}
+}}"""
+
+ODD = "*sequence = 2 * r + 1; __threadfence();"
+EVEN = "__threadfence(); *sequence = 2 * r + 2;"
+READ = "before = *sequence; __threadfence(); x = pair[0]; y = pair[1]; __threadfence(); after = *sequence;"
+READ_TWO = "before = *{0}; __threadfence(); x = pair[0]; y = pair[1]; __threadfence(); after = *{1};"
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_wrong"),
+    [
+        ((ODD, EVEN, READ, "(before ^ after) | (before & 1)"), False),
+        (("", EVEN, READ, "(before ^ after) | (before & 1)"), True),
+        ((ODD, EVEN, READ, "after - before || before & 1"), False),
+        (
+            (
+                "atomicAdd(&record->sequence, 1u); __threadfence();",
+                "__threadfence(); atomicAdd(&record->sequence, 1u);",
+                READ,
+                "before != after || before & 1",
+            ),
+            False,
+        ),
+        (("", "__threadfence(); atomicAdd(&record->sequence, 2u);", READ, "before != after || before & 1"), True),
+        ((ODD, EVEN, "before = begin_read(record); x = pair[0]; y = pair[1];", "has_changed(record, before)"), False),
+        (("", EVEN, "before = begin_read(record); x = pair[0]; y = pair[1];", "has_changed(record, before)"), True),
+        (
+            (
+                "*sequence = r + 1; __threadfence();",
+                "__threadfence(); *last = r + 1;",
+                READ_TWO.format("last", "sequence"),
+                "before != after",
+            ),
+            False,
+        ),
+        (
+            (
+                "*sequence = r + 1; __threadfence();",
+                "__threadfence(); *last = r + 1;",
+                READ_TWO.format("sequence", "last"),
+                "before != after",
+            ),
+            True,
+        ),
+    ],
+    ids=[
+        "exclusive or",
+        "exclusive or, no odd number",
+        "difference",
+        "atomic additions",
+        "one atomic addition",
+        "functions",
+        "functions, no odd number",
+        "two counters",
+        "two counters, read in the order of the writes",
+    ],
+)
+def test_forms_of_a_sequence_lock(parts: tuple[str, str, str, str], is_wrong: bool) -> None:
+    before, after, read, again = parts
+    source = FORMS.format(before=before, after=after, read=read, again=again)
+    findings = simulate("test.cu", "use", 3, 1, ["zeros:4", "zeros:4"], source=source).findings
+    assert bool(findings) is is_wrong
+    assert {finding.kind for finding in findings} <= {"race"}
+
+
 class TrialCounter(RaceChecker):
     count = 0
 
