@@ -26,6 +26,7 @@ from gpu.simulator.ir.nodes import (
     Member,
     Offset,
     Return,
+    Select,
     Unary,
     Update,
 )
@@ -76,6 +77,9 @@ def find_validated_reads(functions: Iterable[Function]) -> ValidatedReads:
     a seqlock reads its data, a stack the next element, and a deque a task that another thread may take. The flag may
     also be two counters: a writer advances one of them before and the other one after it writes, and a reader reads
     them in the opposite order. Calls of functions count as what these do.
+
+    If the flag also chooses one of several copies, as in a latch, the writes of a copy need only follow one of the
+    flag.
 
     A comparison validates no read of data that the same function writes without a write of the flag before and after.
     Such a read is invalid if the function advances the flag on one side of each write of the data only.
@@ -156,6 +160,8 @@ class _Scope:
                 return self.find_reads(assigned, visited)
             case Binary(left=left, right=right):
                 return self.find_reads(left, visited) | self.find_reads(right, visited)
+            case Select(condition=condition, chosen=chosen, other=other):
+                return {read for each in (condition, chosen, other) for read in self.find_reads(each, visited)}
             case Intrinsic(arguments=arguments):
                 return {read for each in arguments for read in self.find_reads(each, visited)}
             case Call() if (inner := self.enter(value)) is not None:
@@ -204,7 +210,7 @@ class _Body:
         """Yield the identity of the place of each volatile read in a window, and whether the window validates it."""
         nodes = self._nodes
         data = [
-            (id(node.place), scope.access(node.place))
+            (node.place, scope)
             for node, scope in nodes
             if isinstance(node, Load) and node.place.volatile and node.place.order is None
         ]
@@ -220,17 +226,20 @@ class _Body:
         for window in self._find_windows():
             first = [write.spot for write in writes if write.location == window.first]
             second = [write.spot for write in writes if write.location == window.second]
-            for number, read in data:
+            for place, scope in data:
+                read = scope.access(place)
                 if not window.begin < read.spot < window.end:
                     continue
                 spots = [write.spot for write in writes if write.location == read.location]
                 has_fences = _is_between(fences, window.begin, read.spot) and _is_between(fences, read.spot, window.end)
-                if window.is_swap or (has_fences and all(_encloses(second, spot, first) for spot in spots)):
-                    yield number, True
+                is_copy = place.index is not None and window.begin in _find_spots(scope, place.index)
+                enclosed = all(_encloses(second, spot, None if is_copy else first) for spot in spots)
+                if window.is_swap or (has_fences and enclosed):
+                    yield id(place), True
                 elif spots and first and second and not swapped & {window.first, read.location}:
                     is_one_sided = max(first) < min(spots) or max(spots) < min(second)
                     if has_fences and is_one_sided:
-                        yield number, False
+                        yield id(place), False
 
     def _find_windows(self) -> Iterator[_Window]:
         for node, scope in self._nodes:
@@ -251,9 +260,14 @@ class _Body:
                         yield _Window(read.spot, end, read.location, read.location, is_swap=True)
 
 
-def _encloses(before: list[_Spot], spot: _Spot, after: list[_Spot]) -> bool:
-    """Return whether a spot follows one of some and precedes one of others."""
-    return min(before, default=spot) < spot < max(after, default=spot)
+def _encloses(before: list[_Spot], spot: _Spot, after: list[_Spot] | None) -> bool:
+    """Return whether a spot follows one of some and precedes one of others; None if it need not precede any."""
+    return min(before, default=spot) < spot and (after is None or spot < max(after, default=spot))
+
+
+def _find_spots(scope: _Scope, value: Expression) -> set[_Spot]:
+    """Return where the strong reads are from which a value is computed."""
+    return {read.spot for read in scope.find_reads(value, set())}
 
 
 def _find_written_place(node: object) -> Element | None:

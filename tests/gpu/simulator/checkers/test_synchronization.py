@@ -924,6 +924,17 @@ def test_forms_of_a_sequence_lock(parts: tuple[str, str, str, str], is_wrong: bo
     assert {finding.kind for finding in findings} <= {"race"}
 
 
+LATCH = "before = *sequence; __threadfence(); x = y = pair[{}]; __threadfence(); after = *sequence;"
+
+
+@pytest.mark.parametrize(("copy", "is_wrong"), [("before & 1", False), ("before & 1 ? 1 : 0", False), ("1", True)])
+def test_a_latch_whose_reader_takes_the_copy_that_is_not_written(copy: str, is_wrong: bool) -> None:
+    source = FORMS.format(before=ODD, after="__threadfence();", read=LATCH.format(copy), again="before != after")
+    source = source.replace("pair[1] = r;", f"{EVEN} __threadfence(); pair[1] = r;")
+    findings = simulate("test.cu", "use", 3, 1, ["zeros:4", "zeros:4"], source=source).findings
+    assert bool(findings) is is_wrong
+
+
 class TrialCounter(RaceChecker):
     count = 0
 
