@@ -27,13 +27,15 @@ class ValueUse(IntEnum):
 
     DATA = 0
     """Only values that the kernel stores in global memory, also by way of shared variables, or nothing."""
-    BRANCH = 1
-    """A branch, an address, or something unknown."""
-    WAIT = 2
+    ADDRESS = 1
+    """An address, and no branch."""
+    BRANCH = 2
+    """A branch, or something unknown."""
+    WAIT = 3
     """Whether a loop ends."""
-    FLAG = 3
-    """Of a write: the value of a flag, of which all reads are tested."""
-    VALIDATED = 4
+    FLAG = 4
+    """Of a write: the value of a flag, of which all reads are tested, or of a hint where to look."""
+    VALIDATED = 5
     """Only something that counts while a flag is unchanged (`validated_reads.py`)."""
 
 
@@ -124,7 +126,8 @@ class _KernelUses(Visitor):
     def find_uses(self) -> dict[int, ValueUse]:
         """Return the use of each strong read, by the identity of its place, and the places of flags that are written.
 
-        A place is that of a flag if there are reads through the same pointer variable, and all of them are tested.
+        A place is that of a flag if all reads through the same pointer variable are tested, some of them by loops, and
+        that of a hint if all of them decide addresses only.
         """
         # A variable's use depends on statements that may come before or after its assignment, and on other functions.
         while self._has_changed:
@@ -134,7 +137,8 @@ class _KernelUses(Visitor):
                 self._statement(function.body)
         for variable, places in self._written_places.items():
             uses = [self._uses[place] for place in self._read_places[variable]]
-            if variable is not None and uses and ValueUse.DATA not in uses:
+            is_flag = ValueUse.WAIT in uses and ValueUse.DATA not in uses
+            if variable is not None and (is_flag or set(uses) == {ValueUse.ADDRESS}):
                 self._uses |= dict.fromkeys(places, ValueUse.FLAG)
         return self._uses
 
@@ -299,9 +303,9 @@ class _KernelUses(Visitor):
 
     def _address(self, place: ir.Element) -> None:
         if not (isinstance(place.pointer, ir.Local) and place.pointer.slot in self._current.shared):
-            self.visit(place.pointer, ValueUse.BRANCH)
+            self.visit(place.pointer, ValueUse.ADDRESS)
         if place.index is not None:
-            self.visit(place.index, ValueUse.BRANCH)
+            self.visit(place.index, ValueUse.ADDRESS)
 
     def _use_in_memory(self, place: ir.Element) -> ValueUse:
         """Return the use of a value stored at a place: in global memory, it is data."""

@@ -38,8 +38,8 @@ class OldValues:
 
         A loop may also end by an old value that it compares with an earlier one of the same place, as a sequence lock.
         """
-        uses = (ValueUse.BRANCH, ValueUse.VALIDATED, *((ValueUse.WAIT,) if read.is_repeated else ()))
-        if read.access.site.use in uses:
+        use = read.access.site.use
+        if use != ValueUse.DATA and (use != ValueUse.WAIT or read.is_repeated):
             self._candidates.setdefault(read.lane, []).append(_Candidate(read))
 
     def follow(self, access: Access) -> Sequence[StaleRead]:

@@ -344,7 +344,7 @@ class RaceChecker(Checker):
                 lanes, cells = checked.shadow.all_cells(checked.batch.geometry, checked.access)
                 self._observe_flags(checked.shadow, lanes, cells)
                 checked.shadow.get_or_create(_LAST_STRONG)[checked.cells] = records
-                is_ticket = site.action == "atomic" and site.use == ValueUse.BRANCH
+                is_ticket = site.action == "atomic" and site.use in (ValueUse.ADDRESS, ValueUse.BRANCH)
                 if is_ticket and checked.access.memory.space == "global":
                     self._record_tickets(checked, lanes, cells)
             if site.action == "write" or not (checked.access.used and site.op in ("", "add", "or", "cas")):
@@ -511,7 +511,9 @@ class RaceChecker(Checker):
         """Return whether a strong access conflicts with earlier ones; levels as of `SiteTable.find_conflicts`."""
         # Without a fence and without a wait for a flag, a kernel does not mean to order its volatile data.
         is_ordering = self._orders_volatile or self._order.synchronization.has_fences or self._sites.has_waits
-        flag_use = ValueUse(is_ordering) if checked.access.memory.space == "global" else ValueUse.WAIT
+        flag_use = ValueUse.ADDRESS if is_ordering else ValueUse.DATA
+        if checked.access.memory.space != "global":
+            flag_use = ValueUse.WAIT
         return self._sites.find_conflicts(
             int(self._site_of_event[checked.event]), self._site_of_event[events], levels, flag_use
         )
