@@ -14,7 +14,11 @@ from gpu.run.handlers.registry import RequestContext, find_handler
 
 for module in pkgutil.walk_packages(gpu.messages.__path__, "gpu.messages."):
     import_module(module.name)
-REQUESTS = [each for each in Request.__subclasses__() if each.__module__.startswith("gpu.messages.")]
+# In the same order in every worker, whichever module was imported first.
+REQUESTS = sorted(
+    (each for each in Request.__subclasses__() if each.__module__.startswith("gpu.messages.")),
+    key=lambda each: each.__name__,
+)
 
 
 def find_result_type(request_type: type[Request[Any]]) -> Any:
