@@ -90,8 +90,6 @@ class CauseFinder:
     def find_cause(self, pair: RacingPair) -> RaceCause | None:
         """Return why synchronization through memory does not order the accesses; None if there is none."""
         checked, earlier, event = pair.checked, pair.earlier, pair.event
-        if checked.batch.trial_order == BUFFERED:
-            return "late write"
         synchronization, site = self._order.synchronization, checked.access.site
         both_strong = Strength.VOLATILE not in (find_strength(site), find_strength(earlier))
         if site.is_strong and earlier.is_strong and both_strong and (is_narrow(site) or is_narrow(earlier)):
@@ -113,7 +111,7 @@ class CauseFinder:
             cause = "unfenced ticket"
         if cause is None and (operation := self._order.find_relaxed_operation(pair.lane, pair.thread, event)):
             cause = "relaxed arrival" if operation == "arrival" else "relaxed wait"
-        return cause
+        return "late write" if cause is None and checked.batch.trial_order == BUFFERED else cause
 
     def find_flag_thread(self, pair: RacingPair) -> tuple[RaceCause, int, str] | None:
         """Return that a third thread writes or reads the flag, this thread, and the barrier that is missing."""
