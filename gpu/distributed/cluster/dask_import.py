@@ -57,3 +57,14 @@ def load_dask() -> None:
     for name in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
         # Lockstep reports Dask's failures with its own messages.
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger("asyncio").addFilter(_is_no_abandoned_wait)
+
+
+def _is_no_abandoned_wait(record: logging.LogRecord) -> bool:
+    """Return whether a record does not report a wait with a time limit that nobody waits for any more.
+
+    A connection that Dask closes on a slow machine leaves such a wait of Tornado behind, which concerns no user.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    is_timeout = isinstance(error, TimeoutError) and error.args == ("Timeout",)
+    return not (is_timeout and record.getMessage().startswith("Future exception was never retrieved"))
