@@ -10,7 +10,7 @@ import numpy as np
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.executor.scheduling.reordered_writes import find_addresses, read_bytes, select_lane
 from gpu.simulator.executor.state.batch import Array, BlockBatch
-from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, DType, FlatMemory
+from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, DType, FlatMemory, observed_memory
 from gpu.simulator.executor.state.observer import Access, Observer, StaleRead
 from gpu.simulator.executor.state.registers import StoreBuffer
 from gpu.simulator.ir.value_uses import ValueUse
@@ -115,26 +115,24 @@ class EarlyReadBuffer(StoreBuffer):
         self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
     ) -> tuple[Any, None]:
         values = memory.load(self._batch, element, dtype, mask, site)
-        addresses = find_addresses(self._batch, memory, element, dtype, mask) if site.is_strong else None
-        if addresses is None or not isinstance(memory, FlatMemory):
-            return values, None
-        all_values = np.broadcast_to(values, mask.bits.shape)
-        for lane, address in addresses:
-            old = self._find_old_value(lane, address, memory, element, dtype, site)
+        observed, all_values = observed_memory(memory), np.broadcast_to(values, mask.bits.shape)
+        for lane, address in find_addresses(self._batch, memory, element, dtype, mask) if site.is_strong else ():
+            assert isinstance(observed, FlatMemory)
+            old = self._find_old_value(lane, address, observed, element, dtype, site)
             if site.acquires:
                 self._forget_lane(lane)
             if old is not None:
                 values = all_values = np.array(all_values)
                 values[lane] = old.value
             else:
-                self._note_read(lane, address, all_values[lane], memory, dtype, site)
+                self._note_read(lane, address, all_values[lane], observed, dtype, site)
         return values, None
 
     def store(
         self, memory: DeviceMemory, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
     ) -> Access | None:
         memory.store(self._batch, element, dtype, value, mask, site)
-        access = Access(site, memory, element, dtype.itemsize, mask, value)
+        access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
         self._note_writes(access, dtype)
         return access
 
@@ -146,10 +144,10 @@ class EarlyReadBuffer(StoreBuffer):
     ) -> None:
         if site.acquires:
             self._forget_lanes(mask)
-        if isinstance(memory, FlatMemory):
-            for lane, address in find_addresses(self._batch, memory, element, dtype, mask) or ():
-                self._note_known(lane, address, memory, dtype, site)
-        self._note_writes(Access(site, memory, element, dtype.itemsize, mask, None), dtype)
+        for lane, address in find_addresses(self._batch, memory, element, dtype, mask):
+            assert isinstance(memory, FlatMemory)
+            self._note_known(lane, address, memory, dtype, site)
+        self._note_writes(Access(site, observed_memory(memory), element, dtype.itemsize, mask, None), dtype)
 
     def order_accesses(self, order: str, mask: LaneMask, *, is_fence: bool) -> None:
         if is_fence and order != "release":
@@ -175,7 +173,7 @@ class EarlyReadBuffer(StoreBuffer):
             self._note_known(lane, address, memory, dtype, site)
 
     def _note_known(self, lane: int, address: int, memory: FlatMemory, dtype: DType, site: AccessSite) -> None:
-        write = self._writes_at[address][-1] if self._writes_at.get(address) else None
+        write = next(reversed(self._writes_at.get(address, ())), None)
         if write is not None and write.lane != lane:
             known = self._known.setdefault(lane, {})
             if write.lane not in known or known[write.lane].write.number < write.number:
@@ -203,7 +201,7 @@ class EarlyReadBuffer(StoreBuffer):
 
     def _note_writes(self, access: Access, dtype: DType) -> None:
         """Note strong writes; a lane does not read an old value at an address that it has written."""
-        for lane, address in find_addresses(self._batch, access.memory, access.element, dtype, access.mask) or ():
+        for lane, address in find_addresses(self._batch, access.memory, access.element, dtype, access.mask):
             self._reads.get(lane, {}).pop(address, None)
             if access.site.is_strong:
                 self._count += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,16 @@ import numpy as np
 
 from gpu.base.lane_mask import LaneMask
 from gpu.simulator.executor.state.batch import Array, BlockBatch
-from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory, DType, FlatMemory, SharedMemory
+from gpu.simulator.executor.state.memory import (
+    AccessSite,
+    DeviceMemory,
+    DType,
+    FlatMemory,
+    SharedMemory,
+    observed_memory,
+)
 from gpu.simulator.executor.state.observer import Access, Observer, StaleRead
-from gpu.simulator.executor.state.registers import StoreBuffer
+from gpu.simulator.executor.state.registers import StoreBuffer, is_cacheable
 
 
 @dataclass(eq=False)
@@ -68,15 +76,16 @@ class ReorderingBuffer(StoreBuffer):
     ) -> tuple[Any, None]:
         self._flush_own(memory, element, dtype, mask)
         if site.is_strong:
+            addresses = find_addresses(self._batch, memory, element, dtype, mask)
             if self._late_writes:
-                self._note_reads(memory, element, dtype, mask, site)
-            self._read_addresses.update(find_addresses(self._batch, memory, element, dtype, mask) or ())
+                self._note_reads(observed_memory(memory), element, dtype, site, addresses)
+            self._read_addresses.update(addresses)
         return memory.load(self._batch, element, dtype, mask, site), None
 
     def store(
         self, memory: DeviceMemory, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
     ) -> Access | None:
-        access = Access(site, memory, element, dtype.itemsize, mask, value)
+        access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
         if site is self._late and self._delay(access, dtype):
             return None
         self._flush_own(memory, element, dtype, mask)
@@ -92,8 +101,10 @@ class ReorderingBuffer(StoreBuffer):
     ) -> None:
         self._flush_own(memory, element, dtype, mask)
         if self._late_writes:
-            self._note_reads(memory, element, dtype, mask, site)
-            self._note_writes(Access(site, memory, element, dtype.itemsize, mask, None), dtype, is_update=True)
+            observed = observed_memory(memory)
+            addresses = find_addresses(self._batch, memory, element, dtype, mask)
+            self._note_reads(observed, element, dtype, site, addresses)
+            self._note_writes(Access(site, observed, element, dtype.itemsize, mask, None), dtype, is_update=True)
 
     def order_accesses(self, order: str, mask: LaneMask, *, is_fence: bool) -> None:
         if order != "acquire":
@@ -110,20 +121,19 @@ class ReorderingBuffer(StoreBuffer):
 
     def _delay(self, access: Access, dtype: DType) -> bool:
         """Keep a write back; return False if its memory is not shared or global."""
-        addresses = find_addresses(self._batch, access.memory, access.element, dtype, access.mask)
-        if addresses is None:
+        if not is_cacheable(access.memory):
             return False
         # Raises an error now if an index is out of bounds.
         access.memory.load(self._batch, access.element, dtype, access.mask, access.site)
         self._flush_own(access.memory, access.element, dtype, access.mask)
-        for lane, first in addresses:
+        for lane, first in find_addresses(self._batch, access.memory, access.element, dtype, access.mask):
             self._late_writes.append(_LateWrite(access, dtype, lane, first, first + dtype.itemsize - 1))
         return True
 
     def _flush_own(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
         """Show the late writes of lanes to bytes that they access now."""
         if self._late_writes:
-            for lane, address in find_addresses(self._batch, memory, element, dtype, mask) or ():
+            for lane, address in find_addresses(self._batch, memory, element, dtype, mask):
                 end = address + dtype.itemsize
                 own = [each for each in self._late_writes if each.lane == lane]
                 if any(each.first < end and address <= each.last for each in own):
@@ -133,17 +143,18 @@ class ReorderingBuffer(StoreBuffer):
         """Note writes of lanes that have late ones; an update by another lane does not end what a write shows."""
         if not access.site.is_strong or not (self._late_writes or self._overtaking):
             return
-        for lane, address in find_addresses(self._batch, access.memory, access.element, dtype, access.mask) or ():
+        for lane, address in find_addresses(self._batch, access.memory, access.element, dtype, access.mask):
             own = [each for each in self._late_writes if each.lane == lane]
             if own:
                 self._overtaking[address] = _Overtaking(access, own)
             elif not is_update:
                 self._overtaking.pop(address, None)
 
-    def _note_reads(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> None:
-        if not isinstance(memory, FlatMemory):
-            return
-        for lane, address in find_addresses(self._batch, memory, element, dtype, mask) or ():
+    def _note_reads(
+        self, memory: DeviceMemory, element: Any, dtype: DType, site: AccessSite, addresses: Iterable[tuple[int, int]]
+    ) -> None:
+        for lane, address in addresses:
+            assert isinstance(memory, FlatMemory)
             self._note_poll(lane, address, memory, dtype, site)
             self._report_old_value(lane, address, memory, element, dtype, site)
             if address in self._overtaking:
@@ -189,10 +200,10 @@ class ReorderingBuffer(StoreBuffer):
 
 def find_addresses(
     batch: BlockBatch, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask
-) -> list[tuple[int, int]] | None:
-    """Return each lane of a mask with the address that it accesses; None for local memory."""
+) -> list[tuple[int, int]]:
+    """Return each lane of a mask with the address that it accesses, in global or shared memory; else nothing."""
     if not isinstance(memory, FlatMemory) or memory.space not in ("global", "shared"):
-        return None
+        return []
     elements = np.broadcast_to(element, mask.bits.shape)[mask.lanes].astype(np.int64)
     addresses = memory.data.ctypes.data + elements * dtype.itemsize
     if isinstance(memory, SharedMemory):

@@ -101,7 +101,7 @@ class Registers:
         in_register : bool array or None
             The lanes whose value came from a register; None if values of this memory are never cached.
         """
-        if not _is_cacheable(memory):
+        if not is_cacheable(memory):
             return memory.load(self._batch, element, dtype, mask, site), None
         addresses = self._addresses(memory, element, dtype, mask)
         from_register = np.zeros(mask.bits.size, bool)
@@ -148,7 +148,7 @@ class Registers:
             An index is out of bounds in an active lane, or the memory is read-only.
         """
         batch = self._batch
-        if not _is_cacheable(memory):
+        if not is_cacheable(memory):
             memory.store(batch, element, dtype, value, mask, site)
             return Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
         addresses = self._addresses(memory, element, dtype, mask)
@@ -196,7 +196,7 @@ class Registers:
         site : AccessSite
             The operation in the source.
         """
-        if _is_cacheable(memory):
+        if is_cacheable(memory):
             addresses = self._addresses(memory, element, dtype, mask)
             self._flush_addresses(addresses)
             if memory.space == "global":
@@ -301,8 +301,8 @@ class StoreBuffer:
         self._writes: list[_BufferedWrite] = []
         # The writes that were pending when their thread wrote again by a strong access, with the memory.
         self._overtaken: set[tuple[AccessSite, int]] = set()
-        # The memories from which reads decide a branch; or whether a loop ends, if several places in the source read
-        # them, since such a loop may compare two values that are both old.
+        # The memories from which reads decide a branch or an address; or whether a loop ends, if several places in the
+        # source read them, since such a loop may compare two values that are both old.
         self._deciding: set[int] = set()
         self._sites_of: dict[int, set[int]] = {}
         # For each site with a strong read, the lanes that have executed it since they last had no pending write.
@@ -332,7 +332,7 @@ class StoreBuffer:
     ) -> Access | None:
         """Store elements, or buffer a strong write: then return None."""
         access = Access(site, observed_memory(memory), element, dtype.itemsize, mask, value)
-        if site.is_strong and _is_cacheable(memory):
+        if site.is_strong and is_cacheable(memory):
             memory.load(self._batch, element, dtype, mask, site)  # raises an error now if an index is out of bounds
             self._note_overtaken(mask)
             self._writes.append(_BufferedWrite(access, dtype, mask.bits.copy()))
@@ -346,7 +346,7 @@ class StoreBuffer:
 
         It is a strong write, which nothing orders before a later read of another location.
         """
-        if not _is_cacheable(access.memory):
+        if not is_cacheable(access.memory):
             return False
         access.memory.load(self._batch, access.element, dtype, access.mask, access.site)  # raises an error, as `store`
         self._note_overtaken(access.mask)
@@ -386,7 +386,7 @@ class StoreBuffer:
     def _find_overlap(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> Array:
         """Return the lanes that access bytes of their own pending writes, or memory of another kind."""
         overlap: Array = np.zeros(mask.bits.size, bool)
-        if not _is_cacheable(memory):
+        if not is_cacheable(memory):
             return overlap
         assert isinstance(memory, FlatMemory)
         first = np.asarray(element) * dtype.itemsize
@@ -417,5 +417,6 @@ class StoreBuffer:
             readers &= ~lanes
 
 
-def _is_cacheable(memory: DeviceMemory) -> bool:
+def is_cacheable(memory: DeviceMemory) -> bool:
+    """Return whether accesses may be delayed: to global memory and to shared memory of the own block."""
     return memory.space in ("global", "shared") and observed_memory(memory) is memory

@@ -181,3 +181,48 @@ def test_a_writer_of_a_sequence_lock_without_its_first_fence(fence: str, count: 
     for finding in findings:
         assert "as no fence separates the two writes" in finding.message
         assert [position.line for position in finding.positions] == [5, 21]
+
+
+FLAG_IN_ANOTHER_BLOCK = """#include <cooperative_groups.h>
+__global__ void __cluster_dims__(2, 1, 1) run(int *data, volatile int *words, int *sums) {{
+    __shared__ int flags[2];
+    auto cluster = cooperative_groups::this_cluster();
+    flags[0] = flags[1] = 0;
+    cluster.sync();
+    volatile int *remote = cluster.map_shared_rank(flags, 1), *own = flags;
+    if (cluster.block_rank() == 0) {{
+        {before}
+        data[0] = 5;
+        __threadfence();
+        {after}
+    }} else {{
+        int first, second;
+        {read}
+        __threadfence();
+        atomicAdd(sums, data[0]);
+    }}
+    cluster.sync();
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "read"),
+    [
+        (
+            "",
+            "remote[0] = 1; __threadfence(); remote[1] = 1;",
+            "do { first = own[0]; second = own[1]; } while (!first || !second || own[0] != first);",
+        ),
+        (
+            "words[0] = 1; words[1] = 1;",
+            "remote[0] = 1;",
+            "while (!words[1]) {} while (!words[0]) {} if (words[1] && words[0]) while (!own[0]) {}",
+        ),
+    ],
+    ids=["early reads", "late writes"],
+)
+def test_a_flag_in_the_shared_memory_of_another_block_orders_what_it_releases(
+    before: str, after: str, read: str
+) -> None:
+    source = FLAG_IN_ANOTHER_BLOCK.format(before=before, after=after, read=read)
+    assert simulate("test.cu", "run", 2, 1, ["zeros:1", "zeros:2", "zeros:1"], source=source).findings == []
