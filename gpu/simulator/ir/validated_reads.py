@@ -84,7 +84,9 @@ def find_validated_reads(functions: Iterable[Function]) -> ValidatedReads:
     A comparison validates no read of data that the same function writes without a write of the flag before and after.
     Such a read is invalid if the function advances the flag on one side of each write of the data only.
     """
-    found = ValidatedReads(set(), set())
+    found, functions = ValidatedReads(set(), set()), list(functions)
+    if not any(_is_volatile_read(node) for function in functions for node in walk(function.body)):
+        return found
     for function in functions:
         for place, is_valid in _Body(function).find_reads():
             (found.valid if is_valid else found.invalid).add(place)
@@ -209,13 +211,7 @@ class _Body:
     def find_reads(self) -> Iterator[tuple[int, bool]]:
         """Yield the identity of the place of each volatile read in a window, and whether the window validates it."""
         nodes = self._nodes
-        data = [
-            (node.place, scope)
-            for node, scope in nodes
-            if isinstance(node, Load) and node.place.volatile and node.place.order is None
-        ]
-        if not data:
-            return
+        data = [(node.place, scope.access(node.place), scope) for node, scope in nodes if _is_volatile_read(node)]
         fences = [scope.find_spot(node.position) for node, scope in nodes if _is_fence(node)]
         writes = [scope.access(place) for node, scope in nodes if (place := _find_written_place(node)) is not None]
         swapped = {
@@ -226,8 +222,7 @@ class _Body:
         for window in self._find_windows():
             first = [write.spot for write in writes if write.location == window.first]
             second = [write.spot for write in writes if write.location == window.second]
-            for place, scope in data:
-                read = scope.access(place)
+            for place, read, scope in data:
                 if not window.begin < read.spot < window.end:
                     continue
                 spots = [write.spot for write in writes if write.location == read.location]
@@ -277,6 +272,10 @@ def _find_written_place(node: object) -> Element | None:
     ):
         return node.place if isinstance(node.place, Element) else None
     return None
+
+
+def _is_volatile_read(node: object) -> bool:
+    return isinstance(node, Load) and node.place.volatile and node.place.order is None
 
 
 def _is_fence(node: object) -> bool:

@@ -291,13 +291,13 @@ class RaceChecker(Checker):
 
     def _compare_with_earlier(self, checked: CheckedAccess) -> None:
         """Report lanes that race with earlier accesses of the launch."""
-        site, has_sizes = checked.access.site, checked.shadow.has_strong_sizes
+        site, has_mixed_sizes = checked.access.site, checked.shadow.has_mixed_sizes
         self._compare(checked, "writer")
         if site.action != "read":
             self._compare(checked, "reader high", "reader low")
-        if site.action == "write" or (site.action == "atomic" and has_sizes):
+        if site.action == "write" or (site.action == "atomic" and has_mixed_sizes):
             self._compare(checked, "strong reader high", "strong reader low")
-        if site.action == "write" or not site.is_strong or is_narrow(site) or has_sizes:
+        if site.action == "write" or not site.is_strong or is_narrow(site) or has_mixed_sizes:
             self._compare(checked, "atomic high", "atomic low")
         if self._sites.has_narrow_scopes:
             self._compare(checked, "narrow atomic high", "narrow atomic low")
@@ -511,12 +511,12 @@ class RaceChecker(Checker):
         """Return whether a strong access conflicts with earlier ones; levels as of `SiteTable.find_conflicts`."""
         # Without a fence and without a wait for a flag, a kernel does not mean to order its volatile data.
         is_ordering = self._orders_volatile or self._order.synchronization.has_fences or self._sites.has_waits
-        flag_use = ValueUse.ADDRESS if is_ordering else ValueUse.DATA
-        if checked.access.memory.space != "global":
+        if checked.access.memory.space == "global":
+            flag_use = ValueUse.ADDRESS if is_ordering else ValueUse.DATA
+        else:
             flag_use = ValueUse.WAIT
-        return self._sites.find_conflicts(
-            int(self._site_of_event[checked.event]), self._site_of_event[events], levels, flag_use
-        )
+        number = int(self._site_of_event[checked.event])
+        return self._sites.find_conflicts(number, self._site_of_event[events], levels, flag_use)
 
     def _are_observed(self, checked: CheckedAccess, indices: Array, threads: Array, events: Array) -> Array:
         """Return whether a strong read that is ordered before the current access has observed earlier strong writes."""

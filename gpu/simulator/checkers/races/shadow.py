@@ -81,12 +81,12 @@ class Shadow:
         self._slots: dict[str, Array] = {}
         self._base: Array | None = None
         self._strong_size = 0
-        self.has_strong_sizes = False
+        self.has_mixed_sizes = False
         """Whether strong accesses of different sizes have accessed the memory."""
 
     def note_strong_size(self, size: int) -> None:
         """Note the size of a strong access, in bytes."""
-        self.has_strong_sizes |= self._strong_size not in (0, size)
+        self.has_mixed_sizes |= self._strong_size not in (0, size)
         self._strong_size = size
 
     def get(self, slot: str) -> Array | None:

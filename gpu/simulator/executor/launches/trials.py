@@ -142,7 +142,9 @@ class LaunchTrials:
         self._history = AccessHistory()
         # The trials so far whose accesses the history has.
         self._probes = 0
-        # Whether a trial with store buffers has shown that threads read a place again without a fence.
+        # What trials with store buffers have shown: the writes that later ones may overtake, and whether threads read a
+        # place again without a fence.
+        self._overtaken: set[AccessSite] = set()
         self._repeats_reads = False
 
     def run(self) -> None:
@@ -156,14 +158,13 @@ class LaunchTrials:
         counts = self._count_blocks()
         if not counts:
             return
-        overtaken: set[AccessSite] = set()
         for schedule in self._plan.choose_orders(self._launch):
             if schedule == PREEMPTED:
                 self._run_preempted(counts)
             else:
-                self._run_schedule(schedule, counts, overtaken)
-        if overtaken:
-            self._run_reordered(counts[0], overtaken)
+                self._run_schedule(schedule, counts)
+        if self._overtaken:
+            self._run_reordered(counts[0])
         if self._repeats_reads:
             self._run_early_reads(counts[0])
 
@@ -182,7 +183,7 @@ class LaunchTrials:
         unit = self._launch.cluster_unit
         return -(-blocks // unit) * unit
 
-    def _run_schedule(self, schedule: str, counts: Sequence[int], overtaken: set[AccessSite]) -> None:
+    def _run_schedule(self, schedule: str, counts: Sequence[int]) -> None:
         """Run the first blocks in a schedule, with more blocks as long as they starve."""
         for count in counts:
             is_named = schedule in TRIAL_SCHEDULES
@@ -194,7 +195,7 @@ class LaunchTrials:
                 self._probes += 1
             starvation, batch = self._run_trial(schedule, order, count)
             if isinstance(batch.registers, RepeatedReadBuffer):
-                overtaken |= batch.registers.find_overtaken()
+                self._overtaken |= batch.registers.find_overtaken()
                 self._repeats_reads |= batch.registers.repeats_reads
             if starvation is None:
                 break
@@ -234,10 +235,10 @@ class LaunchTrials:
                 del remaining[0]
             probes += 1
 
-    def _run_reordered(self, blocks: int, overtaken: set[AccessSite]) -> None:
-        """Run the first blocks with late writes at each place of `overtaken`, until there is a finding."""
+    def _run_reordered(self, blocks: int) -> None:
+        """Run the first blocks with late writes at each place that others may overtake, until there is a finding."""
         budget = self._plan.begin_budget()
-        for late in sorted(overtaken, key=lambda site: (site.position.line_key, site.position.column)):
+        for late in sorted(self._overtaken, key=lambda site: (site.position.line_key, site.position.column)):
             for seed in range(_REORDERED_TRIALS):
                 if self._observer.has_findings or budget.is_spent:
                     return

@@ -43,15 +43,7 @@ class _EarlierRead:
 
 
 class RepeatedReadBuffer(StoreBuffer):
-    """A store buffer that notes whether threads read a place again, after another one, without a fence in between.
-
-    Parameters
-    ----------
-    batch : BlockBatch
-        The batch of the threads.
-    observer : Observer
-        The observer to notify of the writes when they become visible.
-    """
+    """A store buffer that notes whether threads read a place again, after another one, without a fence in between."""
 
     def __init__(self, batch: BlockBatch, observer: Observer) -> None:
         super().__init__(batch, observer)
@@ -94,13 +86,7 @@ class EarlyReadBuffer(StoreBuffer):
 
     Such a read may be executed before one that the source has earlier, as that of the data of a sequence lock. Here it
     is only if that one has read a later write of the thread that has overwritten the value. Writes are visible at once.
-
-    Parameters
-    ----------
-    batch : BlockBatch
-        The batch of the threads.
-    observer : Observer
-        The observer to notify of old values.
+    The observer is notified of old values.
     """
 
     def __init__(self, batch: BlockBatch, observer: Observer) -> None:
