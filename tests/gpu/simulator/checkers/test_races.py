@@ -10,6 +10,7 @@ import pytest
 
 from gpu.base.errors import SourcePosition
 from gpu.base.findings import Finding
+from gpu.kernel.simulate import simulate
 from gpu.simulator.checkers.races.races import RaceChecker
 from gpu.simulator.executor.state.batch import BlockBatch, Geometry
 from gpu.simulator.executor.state.memory import AccessSite, FlatMemory
@@ -731,11 +732,24 @@ def test_a_look_back_through_volatile_flags(grid: int, schedule: str) -> None:
         ("if (i == 0) *(volatile int *)&data[1] = 1;\nout[i] = *(volatile long long *)data;", False),
         ("if (i == 0) *(volatile long long *)data = 1;\nout[i] = *(volatile long long *)data;", True),
         ("if (i == 0) atomicExch((unsigned long long *)data, 1ull);\nout[i] = *(volatile int *)data;", False),
+        ("out[i] = *(volatile int *)data;\nif (i == 0) atomicExch((unsigned long long *)data, 1ull);", False),
     ],
 )
 def test_volatile_accesses_to_global_memory(statements: str, clean: bool) -> None:
     found = find_races(statements, "__shared__ int s[64];", block=64, grid=3)
     assert (found == []) is clean
+
+
+def test_a_word_that_is_written_in_halves_names_the_sizes() -> None:
+    source = """__global__ void run(unsigned long long *word, int *out) {
+        volatile unsigned *halves = (volatile unsigned *)word;
+        if (blockIdx.x == 0) { halves[0] = 7; halves[1] = 1; }
+        else { while (atomicAdd(word, 0ull) >> 32 == 0) {} out[0] = 1; }
+    }"""
+    findings = simulate("test.cu", "run", 2, 1, ["zeros:1", "zeros:1"], source=source).findings
+    assert {finding.kind for finding in findings} == {"race"}
+    for finding in findings:
+        assert "The accesses are of different sizes" in finding.message
 
 
 SHOW = "__threadfence(); atomicAdd(&data[99], 1);"
