@@ -26,6 +26,7 @@ from gpu.simulator.frontend.clang.parsing import (
     override_position,
     parse,
 )
+from gpu.simulator.frontend.clang.precompiled_header import find_named_function
 from gpu.simulator.frontend.coverage import find_unreached_lines
 from gpu.simulator.frontend.expressions.construction import lower_array_braces
 from gpu.simulator.frontend.expressions.expressions import Expressions
@@ -385,8 +386,9 @@ class Program:
             self._check_names(referenced)
 
     def find_header_function(self, name: str) -> Cursor:
-        """Return a function that a header of the shim defines."""
-        return next(child for child in self._tree.root.children if child.spelling == name and child.is_definition)
+        """Return a function that the header defines in its block `extern "C++"`."""
+        block = self._tree.get_declaration_at(*find_named_function()).owner
+        return next(child for child in block.children if child.spelling == name and child.is_definition)
 
     def function_number(self, cursor: Cursor) -> int:
         """Return the number that represents a pointer to a function; it is the same in every program of one text."""

@@ -201,8 +201,11 @@ __device__ inline void __trap() { __lockstep_assert(false, "__trap() is not reac
 #include "lockstep/launches.h"
 #include "lockstep/bytes.h"
 #include "lockstep/std.h"
+// The front end finds the functions of this block by their names.
+extern "C++" {
 #include "lockstep/heap.h"
 #include "lockstep/textures/textures.h"
 #include "lockstep/textures/surfaces.h"
 #include "lockstep/tensor.h"
 #include "lockstep/ptx.h"
+}

@@ -34,10 +34,10 @@ class TimeLimit:
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = math.inf if seconds is None else seconds
-        self._cpu_start = time.process_time()
-        self._clock_start = self._next_reading = time.monotonic()
+        self._next_reading = 0.0
         self._next_clock_limit = compute_first_wall_limit(self.seconds)
         self._restart(self.seconds, self._next_clock_limit)
+        self._cpu_start, self._clock_start = self._cpu_begin, self._clock_begin
 
     @property
     def is_exceeded(self) -> bool:
@@ -76,6 +76,8 @@ class TimeLimit:
         name : str
             The kernel's name.
         """
+        if finished_blocks == blocks or self.seconds == math.inf:
+            return
         limit, elapsed = self.seconds * LAUNCH_LIMIT_FACTOR, time.process_time() - self._cpu_start
         needed = elapsed / finished_blocks * blocks
         late = time.monotonic() - self._clock_start > MIN_WALL_SECONDS
@@ -87,9 +89,10 @@ class TimeLimit:
             )
 
     def _restart(self, seconds: float, clock: float) -> None:
-        self._cpu_begin, self._cpu_limit = time.process_time(), seconds
         self._clock_begin, self._clock_limit = time.monotonic(), clock
-        self._next_reading = self._clock_begin
+        is_limited = seconds < math.inf
+        self._cpu_begin, self._cpu_limit = time.process_time() if is_limited else 0.0, seconds
+        self._next_reading = self._clock_begin if is_limited else math.inf
 
 
 NO_TIME_LIMIT = TimeLimit(None)

@@ -233,7 +233,7 @@ class Cursor:
 
     @property
     def owner(self) -> Cursor:
-        """The class of a member."""
+        """The class of a member, or the block of a declaration."""
         assert self.parent is not None
         return self.parent
 
@@ -362,8 +362,6 @@ class SyntaxTree:
         The translation unit, which lives as long as the tree.
     source_maps : mapping
         The source maps of rewritten files, by file name.
-    skipped_declarations : int
-        The number of leading top-level declarations that `declarations` omits.
     find_skipped_lines : callable
         Returns `skipped_lines`.
     """
@@ -372,12 +370,10 @@ class SyntaxTree:
         self,
         unit: cindex.TranslationUnit,
         source_maps: Mapping[str, SourceMap],
-        skipped_declarations: int,
         find_skipped_lines: Callable[[], frozenset[int]],
     ) -> None:
         self.unit = unit
         self.source_maps = source_maps
-        self._skipped_declarations = skipped_declarations
         self._find_skipped_lines = find_skipped_lines
         self._declarations: dict[bytes, Cursor] = {}
         self._types: dict[bytes, ClangType] = {}
@@ -390,8 +386,12 @@ class SyntaxTree:
 
     @_CachedAttribute
     def declarations(self) -> tuple[Cursor, ...]:
-        """The top-level declarations, without the skipped ones."""
-        return tuple(map(self.get_cursor, libclang.children(self.root.raw)[self._skipped_declarations :]))
+        """The top-level declarations, without those of a precompiled header."""
+        return self.root.children
+
+    def get_declaration_at(self, file: Path, offset: int) -> Cursor:
+        """Return the declaration whose name begins at an offset, in bytes, of an included file."""
+        return self.get_cursor(libclang.cursor_at(self.unit, str(file), offset))
 
     @_CachedAttribute
     def skipped_lines(self) -> frozenset[int]:

@@ -25,6 +25,7 @@ from gpu.simulator.frontend.clang.precompiled_header import (
     SHIM,
     UNCOMPILED_HEADER,
     PrecompiledHeader,
+    get_index,
     get_precompiled_header,
 )
 from gpu.simulator.frontend.clang.template_keywords import find_keyword_offset, insert_keywords, parse_missing_keyword
@@ -244,7 +245,7 @@ def _parse_text(
         if not launching:
             lines = text.split("\n")
             find_skipped_lines = partial(_find_skipped_lines, str(path), tuple(arguments), files, edits)
-            tree = SyntaxTree(unit, edits, header.declarations, find_skipped_lines)
+            tree = SyntaxTree(unit, edits, find_skipped_lines)
             return tree, [_build_diagnosis(diagnostic, lines, path, tree) for diagnostic in diagnostics]
         for name in launching:
             files[name], edits[name] = rewrite_launches(_read_text(name, files))
@@ -273,7 +274,7 @@ def _find_skipped_lines(
 ) -> frozenset[int]:
     """Parse a file once more, without function bodies, and return the lines that the preprocessor skips."""
     unit = _load_unit(path, arguments, list(files.items()), _PREPROCESSING)
-    return SyntaxTree(unit, edits, 0, frozenset).find_lines_between(skipped_ranges(unit, path))
+    return SyntaxTree(unit, edits, frozenset).find_lines_between(skipped_ranges(unit, path))
 
 
 def _missing_template_keywords(
@@ -356,7 +357,7 @@ def _load_unit(
     try:
         with _silence_stderr():
             return run_with_large_stack(
-                lambda: _create_index().parse(path, args=arguments, unsaved_files=files, options=options)
+                lambda: get_index(arguments).parse(path, args=arguments, unsaved_files=files, options=options)
             )
     except cindex.TranslationUnitLoadError:
         raise _build_crash_error(path) from None
@@ -401,11 +402,6 @@ def _add_caret(line: str, column: int) -> str:
         first = max(0, len(before) - _EXCERPT_LENGTH // 2)
         line, before = line[first : first + _EXCERPT_LENGTH], before[first:]
     return f"\n    {line}\n    {''.join(letter if letter.isspace() else ' ' for letter in before)}^"
-
-
-@cache
-def _create_index() -> cindex.Index:
-    return cindex.Index.create()
 
 
 def _build_diagnosis(diagnostic: cindex.Diagnostic, lines: list[str], path: Path, tree: SyntaxTree) -> Diagnosis:
