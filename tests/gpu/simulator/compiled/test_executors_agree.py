@@ -804,6 +804,8 @@ def test_a_damaged_cache_is_made_anew(tmp_path, monkeypatch) -> None:
 
 def test_a_launch_that_is_interrupted_ends_for_all_threads_and_the_next_one_does_everything(monkeypatch) -> None:
     monkeypatch.setattr("gpu.simulator.compiled.launch._worker_count", lambda: 3)
+    # A piece is a block and takes milliseconds, the grid seconds: a busy machine does not end it before the interrupt.
+    monkeypatch.setattr("gpu.simulator.compiled.launch._PIECES_PER_WORKER", 1000)
     module = build_module("""
 __global__ void k(int *a, int n) {
     int i = blockIdx.x;
@@ -823,7 +825,7 @@ __global__ void k(int *a, int n) {
     for _ in range(3):
         part = np.zeros(blocks, np.int32)
         with pytest.raises(KeyboardInterrupt):
-            kernel.launch((blocks, 1, 1), (1, 1, 1), [part.view(np.uint8), np.int32(20_000)], on_progress=interrupt)
+            kernel.launch((blocks, 1, 1), (1, 1, 1), [part.view(np.uint8), np.int32(2_000_000)], on_progress=interrupt)
         seen = part.copy()
         assert (seen == 0).any(), "what had not begun does not begin"
         time.sleep(0.02)
