@@ -158,6 +158,7 @@ class Cursor:
     definition = _cursor_attribute("clang_getCursorDefinition")
     parent = _cursor_attribute("clang_getCursorSemanticParent")
     template = _cursor_attribute("clang_getSpecializedCursorTemplate")
+    lexical_parent = _cursor_attribute("clang_getCursorLexicalParent")
     type = _type_attribute("clang_getCursorType")
     variable_initializer = _cursor_attribute("clang_Cursor_getVarDeclInitializer")
     result_type = _type_attribute("clang_getCursorResultType")
@@ -353,6 +354,17 @@ class ClangType:
         return int(_offset_of(self.raw, field.encode()))
 
 
+def _is_instance(cursor: Cursor) -> bool:
+    """Return whether a declaration is an instance of a template: it has no text of its own, unlike a specialization."""
+    template = cursor.template
+    if template is None:
+        return False
+    parent = cursor.lexical_parent
+    if parent is None or parent.kind != CursorKind.TRANSLATION_UNIT:
+        return True
+    return cursor.location in (template.location, template.definition and template.definition.location)
+
+
 class SyntaxTree:
     """The syntax tree of a parsed file.
 
@@ -387,11 +399,12 @@ class SyntaxTree:
     @_CachedAttribute
     def declarations(self) -> tuple[Cursor, ...]:
         """The top-level declarations, without those of a precompiled header."""
-        return self.root.children
+        # Without that header's, libclang's list is what the parser has reported: instances of templates too.
+        return tuple(each for each in self.root.children if not _is_instance(each))
 
     def get_declaration_at(self, file: Path, offset: int) -> Cursor:
         """Return the declaration whose name begins at an offset, in bytes, of an included file."""
-        return self.get_cursor(libclang.cursor_at(self.unit, str(file), offset))
+        return self.get_cursor(_cursor_at(self.unit, libclang.location_at(self.unit, str(file), offset)))
 
     @_CachedAttribute
     def skipped_lines(self) -> frozenset[int]:

@@ -61,7 +61,6 @@ _double = bind_function("clang_EvalResult_getAsDouble", ctypes.c_double)
 _dispose_result = bind_function("clang_EvalResult_dispose", None)
 _get_file = bind_function("clang_getFile", ctypes.c_void_p)
 _location_at = bind_function("clang_getLocationForOffset", cindex.SourceLocation)
-_cursor_at = bind_function("clang_getCursor", cindex.Cursor)
 _skipped_ranges = bind_function("clang_getSkippedRanges", ctypes.POINTER(_RangeList))
 _dispose_ranges = bind_function("clang_disposeSourceRangeList", None)
 
@@ -159,11 +158,9 @@ def evaluate_constant(cursor: cindex.Cursor) -> int | float | None:
         _dispose_result(result)
 
 
-def cursor_at(unit: cindex.TranslationUnit, file: str, offset: int) -> cindex.Cursor:
-    """Return the innermost node at an offset, in bytes, of a file of the unit; also in a precompiled header."""
-    location = _location_at(unit, ctypes.c_void_p(_get_file(unit, file.encode())), ctypes.c_uint(offset))
-    cursor: cindex.Cursor = _cursor_at(unit, location)
-    return cursor
+def location_at(unit: cindex.TranslationUnit, file: str, offset: int) -> cindex.SourceLocation:
+    """Return the location of an offset, in bytes, of a file of the unit, also of a precompiled one."""
+    return _location_at(unit, ctypes.c_void_p(_get_file(unit, file.encode())), ctypes.c_uint(offset))
 
 
 def skipped_ranges(unit: cindex.TranslationUnit, file: str) -> list[cindex.SourceRange]:

@@ -10,6 +10,7 @@ import pytest
 
 from gpu.simulator import disk
 from gpu.simulator.frontend.clang import parsing
+from gpu.simulator.frontend.clang.precompiled_header import UNCOMPILED_HEADER
 from gpu.simulator.simulated_module import SimulatedModule
 
 TEXT = "__global__ void k(int *data) { data[threadIdx.x] = max(__popc(threadIdx.x), 1); }"
@@ -114,3 +115,48 @@ def test_a_text_is_parsed_once_and_once_more_where_it_launches(monkeypatch, text
         module.kernel(name).launch((1, 1, 1), (32, 1, 1), [data.view(np.uint8)])
     assert len(parsed) == parses
     assert all("-include-pch" in each for each in parsed)
+
+
+TEMPLATES = """
+template <typename T> struct Box { T v; __device__ T get() { return v; } __device__ T get_again(); };
+template <typename T> __device__ T Box<T>::get_again() { return v; }
+template <typename T> __device__ T twice(T a) { return a * 2; }
+template <> __device__ int twice<int>(int a) { return a + a; }
+template <typename T> __global__ void reduce(T *a) {
+    Box<T> box = {*a};
+    *a = box.get() + box.get_again() + twice(*a);
+}
+template __global__ void reduce<double>(double *);
+template struct Box<char>;
+__device__ auto add_one = [](auto x) { return x + 1; };
+struct Pair { int x; __device__ Pair(int y); };
+__device__ Pair::Pair(int y) : x(y) {}
+__global__ void k(int *b) { *b = twice(*b) + add_one(*b) + Pair(3).x; }
+void host() { reduce<float><<<1, 1>>>(0); }
+"""
+
+
+def list_declarations(folder: Path | None, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
+    """Return the declarations of `TEMPLATES`; with a precompiled header if it has a folder."""
+    path = Path("templates.cu")
+    if folder is None:
+        monkeypatch.setattr(parsing, "get_precompiled_header", lambda _arguments: UNCOMPILED_HEADER)
+        parsing._parse_once.cache_clear()
+    else:
+        monkeypatch.setenv("LOCKSTEP_CACHE", str(folder))
+    tree, diagnoses = parsing.parse(TEMPLATES, path, {})
+    assert not any(each.is_error for each in diagnoses)
+    return [
+        (each.kind.name, each.spelling, each.location.offset)
+        for each in tree.declarations
+        if each.location.file == str(path)
+    ]
+
+
+def test_a_file_has_the_same_declarations_and_no_instance_of_a_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    precompiled = list_declarations(tmp_path, monkeypatch)
+    names = [name for _, name, _ in precompiled]
+    assert names == ["Box", "get_again", "twice", "twice", "reduce", "Box", "add_one", "Pair", "Pair", "k", "host"]
+    assert precompiled == list_declarations(None, monkeypatch)
