@@ -91,9 +91,8 @@ def test_an_engine_that_is_lost_takes_its_worker_along_and_no_result(cluster, tm
     assert len(done.lost_workers) == 1
 
 
-@pytest.mark.timeout(300)
 def test_it_listens_on_this_machine_alone(cluster):
-    cluster.client.wait_for_workers(4, timeout=240)
+    cluster.client.wait_for_workers(3)  # on a busy machine Dask can fail to start the one again that a test has killed
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
     listening = [
         each.laddr.ip
