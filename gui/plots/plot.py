@@ -60,6 +60,7 @@ class Plot(StyleListener, QWidget):
             axis.enableAutoSIPrefix(False)
         self.index: int | None = None
         """The item at the cursor line, or None."""
+        self._moved_by_keys = False
         self.line = VerticalLine(movable=False)
         self.line.hide()
         self.plot.addItem(self.line, ignoreBounds=True)
@@ -96,7 +97,7 @@ class Plot(StyleListener, QWidget):
 
     def show_cursor(self, number: int | None) -> None:
         """Show the cursor line at an item, or hide it."""
-        self.index = number
+        self.index, self._moved_by_keys = number, False
         self.line.setVisible(number is not None)
         if number is not None:
             self.line.setPos(self.position_of(number))
@@ -107,7 +108,10 @@ class Plot(StyleListener, QWidget):
         self.hovered.emit(number)
 
     def _on_pointer_moved(self, place: QPointF | None) -> None:
-        self.move_cursor(None if place is None else self.find_number(place.x()))
+        if place is not None:
+            self.move_cursor(self.find_number(place.x()))
+        elif not self._moved_by_keys:  # a card that opens below a resting pointer takes it away from the plot
+            self.move_cursor(None)
 
     def _on_clicked(self, place: QPointF) -> None:
         number = self.find_number(place.x())
@@ -130,6 +134,7 @@ class Plot(StyleListener, QWidget):
             start = self.count // 2 if self.index is None else self.index
             direction = 1 if event.key() == Qt.Key.Key_Right else -1
             self.move_cursor(min(max(start + direction, 0), self.count - 1))
+            self._moved_by_keys = True
         else:
             super().keyPressEvent(event)
 

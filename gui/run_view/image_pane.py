@@ -111,6 +111,7 @@ class ImagePane(StyleListener, QWidget):
         self.item = PictureItem()
         self.box.addItem(self.item, ignoreBounds=True)
         self._cursor_pixel: tuple[int, int] | None = None
+        self._moved_by_keys = False
         self._shows_whole_image = True
         self.setLayout(column(self._widget))
         pointer = PointerTracker(self._widget, self.box, self)
@@ -191,6 +192,7 @@ class ImagePane(StyleListener, QWidget):
             x, y = self._cursor_pixel or (width // 2, height // 2)
             dx, dy = steps[Qt.Key(event.key())]
             self._move_cursor((min(max(x + dx, 0), width - 1), min(max(y + dy, 0), height - 1)))
+            self._moved_by_keys = True
             self._show_cursor()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._cursor_pixel is not None:
             self.picked.emit(self._cursor_pixel)
@@ -205,7 +207,10 @@ class ImagePane(StyleListener, QWidget):
             super().keyPressEvent(event)
 
     def _on_pointer_moved(self, place: QPointF | None) -> None:
-        self._move_cursor(None if place is None else self._find_pixel(place))
+        if place is not None:
+            self._move_cursor(self._find_pixel(place))
+        elif not self._moved_by_keys:  # a card that opens below a resting pointer takes it away from the pane
+            self._move_cursor(None)
 
     def _find_pixel(self, place: QPointF) -> tuple[int, int] | None:
         x, y = int(place.x() // 1), int(place.y() // 1)
@@ -237,6 +242,6 @@ class ImagePane(StyleListener, QWidget):
         self.box.translateBy(tuple(moves))
 
     def _move_cursor(self, pixel: tuple[int, int] | None) -> None:
-        self._cursor_pixel = pixel
+        self._cursor_pixel, self._moved_by_keys = pixel, False
         self.item.frame_pixel(pixel)
         self.hovered.emit(pixel)

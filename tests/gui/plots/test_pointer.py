@@ -64,6 +64,24 @@ def test_moves_at_once_end_where_the_last_one_does(qtbot, make):
     assert read[-1] is None
 
 
+@pytest.mark.parametrize("make", [element_plot, bin_plot, pixel_plot])
+def test_what_keys_have_reached_stays_when_the_pointer_leaves(qtbot, make):
+    plot, _ = make()
+    qtbot.addWidget(plot)
+    plot.resize(480, 320)
+    plot.show()
+    qtbot.waitExposed(plot)
+    view = plot.plot if hasattr(plot, "plot") else plot._widget
+    read = []
+    plot.hovered.connect(read.append)
+    qtbot.keyClick(plot, Qt.Key.Key_Right)
+    QApplication.sendEvent(view.viewport(), QEvent(QEvent.Type.Leave))
+    qtbot.keyClick(plot, Qt.Key.Key_Right)
+    assert len(read) == 2
+    assert read[0] is not None
+    assert read[1] > read[0]
+
+
 def test_beside_the_axes_nothing_is_read(qtbot):
     plot, _ = element_plot()
     qtbot.addWidget(plot)
