@@ -46,16 +46,21 @@ def move_to(viewport, place):
     QApplication.sendEvent(viewport, event)
 
 
-@pytest.mark.parametrize("make", [element_plot, bin_plot, size_plot, pixel_plot])
-def test_moves_at_once_end_where_the_last_one_does(qtbot, make):
-    plot, places = make()
+def show_plot(qtbot, plot):
+    """Show a plot, and return its graphics view and a list that receives what is hovered."""
     qtbot.addWidget(plot)
     plot.resize(480, 320)
     plot.show()
     qtbot.waitExposed(plot)
-    view = plot.plot if hasattr(plot, "plot") else plot._widget
     read = []
     plot.hovered.connect(read.append)
+    return plot.plot if hasattr(plot, "plot") else plot._widget, read
+
+
+@pytest.mark.parametrize("make", [element_plot, bin_plot, size_plot, pixel_plot])
+def test_moves_at_once_end_where_the_last_one_does(qtbot, make):
+    plot, places = make()
+    view, read = show_plot(qtbot, plot)
     for x, _ in places:
         y = x if isinstance(plot, ImagePane) else np.mean(plot.box.viewRange()[1])
         move_to(view.viewport(), QPointF(view.mapFromScene(plot.box.mapViewToScene(QPointF(x, y)))))
@@ -67,13 +72,7 @@ def test_moves_at_once_end_where_the_last_one_does(qtbot, make):
 @pytest.mark.parametrize("make", [element_plot, bin_plot, pixel_plot])
 def test_what_keys_have_reached_stays_when_the_pointer_leaves(qtbot, make):
     plot, _ = make()
-    qtbot.addWidget(plot)
-    plot.resize(480, 320)
-    plot.show()
-    qtbot.waitExposed(plot)
-    view = plot.plot if hasattr(plot, "plot") else plot._widget
-    read = []
-    plot.hovered.connect(read.append)
+    view, read = show_plot(qtbot, plot)
     qtbot.keyClick(plot, Qt.Key.Key_Right)
     QApplication.sendEvent(view.viewport(), QEvent(QEvent.Type.Leave))
     qtbot.keyClick(plot, Qt.Key.Key_Right)
@@ -84,11 +83,6 @@ def test_what_keys_have_reached_stays_when_the_pointer_leaves(qtbot, make):
 
 def test_beside_the_axes_nothing_is_read(qtbot):
     plot, _ = element_plot()
-    qtbot.addWidget(plot)
-    plot.resize(480, 320)
-    plot.show()
-    qtbot.waitExposed(plot)
-    read = []
-    plot.hovered.connect(read.append)
-    move_to(plot.plot.viewport(), QPointF(3, 100))
+    view, read = show_plot(qtbot, plot)
+    move_to(view.viewport(), QPointF(3, 100))
     assert read == [None]

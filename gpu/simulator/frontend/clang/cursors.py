@@ -399,7 +399,7 @@ class SyntaxTree:
     @_CachedAttribute
     def declarations(self) -> tuple[Cursor, ...]:
         """The top-level declarations, without those of a precompiled header."""
-        # Without that header's, libclang's list is what the parser has reported: instances of templates too.
+        # If libclang leaves out that header's declarations, it adds instances of templates.
         return tuple(each for each in self.root.children if not _is_instance(each))
 
     def get_declaration_at(self, file: Path, offset: int) -> Cursor:

@@ -24,7 +24,6 @@ from gpu.simulator.frontend.clang.libclang import skipped_ranges
 from gpu.simulator.frontend.clang.precompiled_header import (
     SHIM,
     UNCOMPILED_HEADER,
-    PrecompiledHeader,
     get_index,
     get_precompiled_header,
 )
@@ -206,18 +205,18 @@ def parse(
 
 @lru_cache(maxsize=_KEPT_TREES)
 def _parse_once(
-    text: str, path: Path, options: _Options, header: PrecompiledHeader, _includes: tuple[tuple[Path, str], ...]
+    text: str, path: Path, options: _Options, header: tuple[str, str], _includes: tuple[tuple[Path, str], ...]
 ) -> tuple[SyntaxTree, list[Diagnosis]]:
     """Return the tree and diagnostics of a text with these includes, which are part of the cache's key."""
     return _parse_text(text, path, options, header)
 
 
 def _parse_text(
-    text: str, path: Path, options: _Options, header: PrecompiledHeader, *, is_reparse: bool = False
+    text: str, path: Path, options: _Options, header: tuple[str, str], *, is_reparse: bool = False
 ) -> tuple[SyntaxTree, list[Diagnosis]]:
     """Parse a text with options for its macros and folders; add empty files and rewrite texts until clang accepts."""
     general, own = options
-    arguments = [*general, *header.arguments, *own]
+    arguments = [*general, *header, *own]
     files = {str(path): text, **_list_stubs(text)}
     edits: dict[str, SourceMap] = {}
     while True:
@@ -251,7 +250,7 @@ def _parse_text(
             files[name], edits[name] = rewrite_launches(_read_text(name, files))
         with_launches = (*general, "-DLOCKSTEP_CHILD_LAUNCHES")
         header = header if header is UNCOMPILED_HEADER else get_precompiled_header(with_launches)
-        arguments = [*with_launches, *header.arguments, *own]
+        arguments = [*with_launches, *header, *own]
 
 
 def _list_stubs(text: str) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -20,49 +19,36 @@ SHIM = ROOT / "gpu" / "simulator" / "shim"
 _HEADER = SHIM / "lockstep_device.h"
 
 
-@dataclass(frozen=True)
-class PrecompiledHeader:
-    """How to pass the header to clang.
-
-    Parameters
-    ----------
-    arguments : tuple of str
-        The command-line arguments that include it.
-    """
-
-    arguments: tuple[str, ...]
-
-
-UNCOMPILED_HEADER = PrecompiledHeader(("-include", str(_HEADER)))
-"""Clang parses the header's text."""
+UNCOMPILED_HEADER = ("-include", str(_HEADER))
+"""Clang's arguments to parse the header's text."""
 
 _INCLUDE_COMPILED = "-include-pch"
 _SERIALIZABLE = cindex.TranslationUnit.PARSE_INCOMPLETE | 0x10  # CXTranslationUnit_ForSerialization
 
 
-def get_precompiled_header(arguments: tuple[str, ...]) -> PrecompiledHeader:
-    """Return the header precompiled with these arguments; `UNCOMPILED_HEADER` if it cannot be cached."""
+def get_precompiled_header(arguments: tuple[str, ...]) -> tuple[str, str]:
+    """Return clang's arguments for the header precompiled with these; `UNCOMPILED_HEADER` if it cannot be cached."""
     folder = folders.cache_folder()
     with suspend_time_limits():
         path = _header_path(folder, arguments)
         if path is not None and not disk.has_file(path):  # the cache was cleared
             _header_path.cache_clear()
             path = _header_path(folder, arguments)
-    return UNCOMPILED_HEADER if path is None else PrecompiledHeader((_INCLUDE_COMPILED, str(path)))
+    return UNCOMPILED_HEADER if path is None else (_INCLUDE_COMPILED, str(path))
 
 
 def get_index(arguments: Sequence[str]) -> cindex.Index:
     """Return libclang's index for files that are parsed with these arguments.
 
-    Of a precompiled header, libclang's trees then have no declaration but those that are referred to: it has 1,500,
-    and to go through them takes a third of the time until a small file is lowered.
+    Its trees list no declarations of a precompiled header. The header has 1,500, and visiting them takes a third of the
+    time of parsing and lowering a small file.
     """
     return _create_index(is_header_hidden=_INCLUDE_COMPILED in arguments)
 
 
 @cache
 def find_named_function() -> tuple[Path, int]:
-    """Return the file and offset of a function in the block of those that the front end finds by their names."""
+    """Return the file and offset of one function of the header's block `extern "C++"`, which leads to the others."""
     file = SHIM / "lockstep" / "heap.h"
     return file, file.read_bytes().index(b"malloc(size_t")
 

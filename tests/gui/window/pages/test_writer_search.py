@@ -209,9 +209,8 @@ def test_the_keyboard_asks_steps_and_goes_back(qtbot, window):
     wait_for_answer(qtbot, card)
     assert card.texts[0].startswith("Pixel x 21, y 16")
     assert QApplication.focusWidget() is card.step
-    QApplication.sendEvent(
-        pane._widget.viewport(), QEvent(QEvent.Type.Leave)
-    )  # the card covers a pointer that rests on the pane
+    # As if the card had covered a pointer that rests on the pane.
+    QApplication.sendEvent(pane._widget.viewport(), QEvent(QEvent.Type.Leave))
     qtbot.keyClick(card.step, Qt.Key.Key_Escape)
     assert not card.isVisible()
     assert QApplication.focusWidget() is pane
