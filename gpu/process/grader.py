@@ -168,7 +168,9 @@ def _read_answer(name: str, code: int, answer: dict[str, Any]) -> GradedSubmissi
         return _reject_submission(name, "was ended", _ENDING_REASONS[ended])
     if "judgment" not in answer:
         reason = answer.get("failure", f"its process ended without an answer ({ended or code})")
-        sentence = f"Lockstep failed, not the submission: {reason}. Grade it by hand, and please report this."
+        sentence = (
+            f"Lockstep failed, not the submission: {reason.rstrip('.')}. Grade it by hand, and please report this."
+        )
         return GradedSubmission(name, False, "? not graded: Lockstep failed", ("? Not graded.", sentence), graded=False)
     judgment = answer["judgment"]
     return GradedSubmission(

@@ -5,6 +5,7 @@ It reads one line of JSON from its standard input, and writes one to its standar
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
@@ -13,13 +14,13 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu.base import resource_limits
-from gpu.base.errors import InputError
+from gpu.base.errors import EngineUnavailableError, InputError
 from gpu.base.paths import ASSETS, ROOT
 from gpu.files.source_lexer import blank_comments
 from gpu.process.file_access import find_python_folders, restrict_file_access
@@ -59,12 +60,17 @@ def main() -> None:
 def _grade_confined(submission: Mapping[str, Any]) -> dict[str, Any]:
     """Restrict this process, then return the answer for the submission."""
     import gpu.lessons.grading  # noqa: F401  # before files are restricted
+    from gpu.hosts.program.host_compiler import find_compiler_paths
     from gpu.lessons.lesson_reader import preload_kernels, read_lesson
     from gpu.simulator.frontend.clang.parsing import confine_includes
 
     lesson = preload_kernels(read_lesson(Path(submission["lesson"])))
     task = lesson.task(submission["task"])
-    _restrict_process(submission["scratch"])
+    compiler_paths: Iterable[Path] = ()
+    if lesson.stage(task.stage).program is not None:
+        with contextlib.suppress(EngineUnavailableError):  # the grader reports it
+            compiler_paths = find_compiler_paths()
+    _restrict_process(submission["scratch"], compiler_paths)
     confine_includes(Path(submission["scratch"]))
     with resource_limits.limit_resources(None):
         return _grade(lesson, task, submission["text"], submission["seed"])
@@ -107,7 +113,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _restrict_process(scratch: str) -> None:
+def _restrict_process(scratch: str, compiler_paths: Iterable[Path]) -> None:
     """Drop network access and access to most files; allow limits to end this process."""
     tempfile.tempdir = scratch
     drop_privileges()
@@ -115,7 +121,9 @@ def _restrict_process(scratch: str) -> None:
                       "/dev/null", "/dev/urandom")  # fmt: skip
     system_paths = [Path(path) for path in system_folders]
     lockstep_paths = [ROOT / "gpu", ASSETS / "gpus"]
-    restrict_file_access([*system_paths, *find_python_folders(), *lockstep_paths], [Path(scratch), Path("/dev/null")])
+    restrict_file_access(
+        [*system_paths, *find_python_folders(), *lockstep_paths, *compiler_paths], [Path(scratch), Path("/dev/null")]
+    )
     resource_limits.allow_termination(counts_clock=False)
 
 

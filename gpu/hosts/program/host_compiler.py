@@ -86,6 +86,30 @@ def find_compiler() -> str:
     return path
 
 
+_SEARCHED_FOLDERS = re.compile(r"^(?:install: |programs: =|libraries: =| (?=/))(.+)", re.MULTILINE)
+"""Folders in the compiler's reports; the last form is that of headers."""
+
+
+@cache
+def find_compiler_paths() -> frozenset[Path]:
+    """Return the C++ compiler, and the folders in which it looks for its parts, headers and libraries.
+
+    They may be anywhere: compilers of conda, Spack and environment modules are not in the system's folders.
+
+    Raises
+    ------
+    EngineUnavailableError
+        If there is no compiler.
+    """
+    compiler = Path(find_compiler())
+    found = {compiler, compiler.resolve()}
+    for options in (["-print-search-dirs"], ["-E", "-v", "-x", "c++", os.devnull]):
+        report = subprocess.run([compiler, *options], capture_output=True, text=True, errors="replace", check=False)
+        for line in _SEARCHED_FOLDERS.findall(report.stdout + report.stderr):
+            found.update(Path(each) for each in line.split(os.pathsep))
+    return frozenset(path for path in found if path.exists())
+
+
 def has_stand_in(header: str) -> bool:
     """Return whether the simulator has a header of this name, such as "thrust/complex.h", for kernels and hosts."""
     return (_SHARED_HEADERS / header).is_file()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpu.base.paths import ROOT
 from gpu.base.resource_limits import lower_limit, lower_memory_limit
+from gpu.hosts.program.host_compiler import find_compiler_paths
 from gpu.process import seccomp
 from gpu.process.file_access import find_python_folders, restrict_file_access
 from gpu.process.privileges import drop_privileges
@@ -31,8 +32,9 @@ _CALLS = {
 def confine_process(readable: Path) -> str:
     """Confine this process, which then runs a program; return why the system cannot do that, or "".
 
-    The process can read Python, the system's libraries, Lockstep's code and one more folder. It can write only to files
-    that are open already. It cannot connect, start or signal processes, or read their memory; it may start threads.
+    The process can read Python, the libraries of the system and the C++ compiler, Lockstep's code and one more folder.
+    It can write only to files that are open already. It cannot connect, start or signal processes, or read their
+    memory; it may start threads.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ def confine_process(readable: Path) -> str:
         "/proc/self/statm",
         "/proc/meminfo",
     )
-    paths = [*map(Path, system_paths), *find_python_folders(), ROOT / "gpu", readable]
+    paths = [*map(Path, system_paths), *find_python_folders(), *find_compiler_paths(), ROOT / "gpu", readable]
     if platform.machine() not in _CALLS or not restrict_file_access(paths, [Path("/dev/null")]):
         return "Grading a whole program needs Linux 5.13 or newer on x86-64 or 64-bit ARM, with Landlock."
     if not _forbid_processes():

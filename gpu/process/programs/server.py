@@ -32,7 +32,7 @@ from gpu.base.schedules import ROUND_ROBIN
 from gpu.hosts.driver.journal import Journal, set_current_journal
 from gpu.hosts.driver.launches import LoadedModule
 from gpu.hosts.driver.memory import total_memory
-from gpu.hosts.program.host_compiler import HostOptions, compile_program
+from gpu.hosts.program.host_compiler import HostOptions, compile_program, find_compiler_paths
 from gpu.hosts.program.main_runner import call_main
 from gpu.hosts.program.program_units import ProgramUnit
 from gpu.process.file_access import find_python_folders
@@ -100,6 +100,7 @@ def _prepare_runs(module: LoadedModule) -> None:
 
     total_memory()  # imports psutil
     find_python_folders()  # imports llvmlite
+    find_compiler_paths()  # starts the compiler, which the confined children cannot
     for name in module.module.kernels:
         with suppress(LockstepError):  # the launch reports it
             module.module.kernel(name).prepare_launch()

@@ -109,7 +109,7 @@ def test_a_process_that_judges_opens_no_file_of_others(tmp_path: Path) -> None:
             "-c",
             (
                 "import sys; from pathlib import Path; from gpu.process.submission import _restrict_process\n"
-                f"_restrict_process({str(tmp_path / 'scratch')!r})\n"
+                f"_restrict_process({str(tmp_path / 'scratch')!r}, [])\n"
                 f"try: print(Path({str(secret)!r}).read_text())\n"
                 "except PermissionError: print('refused')\n"
                 "import socket\n"

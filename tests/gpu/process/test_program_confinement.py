@@ -256,6 +256,36 @@ def test_the_users_packages_are_found_with_another_home(monkeypatch: pytest.Monk
     assert python.communicate()[0].decode().strip() == str(tmp_path)
 
 
+@pytest.fixture
+def own_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a C++ compiler as conda, Spack and environment modules do: not in the system's folders."""
+    system_compiler = shutil.which("g++") or ""
+    if not system_compiler:  # clang++ finds its parts elsewhere
+        needs.skip("g++: apt-get install g++")
+    parts = tmp_path / "toolchain" / "lib"
+    parts.mkdir(parents=True)
+    for name in ("cc1plus", "collect2"):
+        command = [system_compiler, f"-print-prog-name={name}"]
+        shutil.copy(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip(), parts)
+    program = tmp_path / "toolchain" / "bin" / "g++"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {system_compiler} -B{parts}/ "$@"\n', "utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("CXX", str(program))
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path / "cache"))  # where no compiled program is
+
+
+@pytest.mark.usefixtures("own_compiler")
+def test_the_compiler_may_be_anywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "class").mkdir()
+    solution = read_kernel_file(LIBRARY / "26-host-launches", "copies.cu")
+    (tmp_path / "class" / "solution.cu").write_text(solution, "utf-8")
+    code = cli.main(["grade", "26-host-launches/copies", str(tmp_path / "class"), "--json"], NO_WINDOW)
+    (graded,) = json.loads(capsys.readouterr().out)["submissions"]
+    assert graded["accepted"], graded["sentences"]
+    assert code == 0
+
+
 def test_a_class_of_programs_is_graded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "lesson"
     shutil.copytree(LIBRARY / "26-host-launches", folder)
