@@ -16,7 +16,7 @@ LOCKSTEP_API inline LockstepT *memcpy(LockstepT *to, const LockstepU *from, size
     }
     return to;
 }
-LOCKSTEP_API inline void *memcpy(void *to, const void *from, size_t bytes) {
+LOCKSTEP_FUNCTION void *memcpy(void *to, const void *from, size_t bytes) {
     __lockstep_copy((char *)to, (const char *)from, bytes);
     return to;
 }
@@ -62,7 +62,7 @@ LOCKSTEP_API inline LockstepT *memset(LockstepT *to, int byte, size_t bytes) {
     }
     return to;
 }
-LOCKSTEP_API inline void *memset(void *to, int byte, size_t bytes) { return memset((char *)to, byte, bytes); }
+LOCKSTEP_FUNCTION void *memset(void *to, int byte, size_t bytes) { return memset((char *)to, byte, bytes); }
 
 // Copies to shared memory that a thread starts, in groups that it commits, and its wait for all but the last groups, or
 // for all. Of the bytes only the first `given` are read, and zeros stand for the others.
@@ -83,9 +83,9 @@ __device__ bool __lockstep_phase_test(void *barrier, unsigned long long parity);
 __device__ void __lockstep_phase_bind(void *barrier, unsigned int more);
 __device__ void __lockstep_bulk_copy(void *to, const void *from, unsigned int bytes, void *barrier);
 // A copy of a box of a matrix; `line` is the number of the destination's line of 128 bytes.
-__device__ void __lockstep_tensor_copy(void *to, const void *matrix, long long rows, long long row_bytes,
-                                       long long pitch, long long x, long long y, long long box_rows, long long line,
-                                       void *barrier);
+LOCKSTEP_API void __lockstep_tensor_copy(void *to, const void *matrix, long long rows, long long row_bytes,
+                                         long long pitch, long long x, long long y, long long box_rows, long long line,
+                                         void *barrier);
 
 // Asynchronous copies of the device runtime: where kernels launch kernels, such a copy is a launch of one thread, so that
 // it follows earlier launches into its stream.

@@ -4,17 +4,17 @@
 // Return `value`, the nearest number to an exact result, or its neighbor in the direction. `error` has the sign of the
 // exact result minus `value`.
 #define LOCKSTEP_DIRECTED(T, Word, as_word, as_value)                                                                  \
-    LOCKSTEP_API inline T __lockstep_step(T value, bool up) {                                                          \
+    LOCKSTEP_FUNCTION T __lockstep_step(T value, bool up) {                                                            \
         if (value == 0) return copysign(as_value((Word)1), up ? (T)1 : (T) - 1);                                       \
         return as_value(as_word(value) + ((value > 0) == up ? 1 : -1));                                                \
     }                                                                                                                  \
-    LOCKSTEP_API inline T __lockstep_round_up(T value, double error) {                                                 \
+    LOCKSTEP_FUNCTION T __lockstep_round_up(T value, double error) {                                                   \
         return error > 0 ? __lockstep_step(value, true) : value;                                                       \
     }                                                                                                                  \
-    LOCKSTEP_API inline T __lockstep_round_down(T value, double error) {                                               \
+    LOCKSTEP_FUNCTION T __lockstep_round_down(T value, double error) {                                                 \
         return error < 0 ? __lockstep_step(value, false) : value;                                                      \
     }                                                                                                                  \
-    LOCKSTEP_API inline T __lockstep_round_to_zero(T value, double error) {                                            \
+    LOCKSTEP_FUNCTION T __lockstep_round_to_zero(T value, double error) {                                              \
         bool is_too_far = (error < 0 && value > 0) || (error > 0 && value < 0);                                        \
         return is_too_far ? __lockstep_step(value, value < 0) : value;                                                 \
     }
@@ -22,16 +22,16 @@ LOCKSTEP_DIRECTED(float, int, __float_as_int, __int_as_float)
 LOCKSTEP_DIRECTED(double, long long, __double_as_longlong, __longlong_as_double)
 
 // The error of an overflowed result of finite numbers points towards zero.
-LOCKSTEP_API inline double __lockstep_overflow_error(double value) { return value > 0 ? -1.0 : 1.0; }
+LOCKSTEP_FUNCTION double __lockstep_overflow_error(double value) { return value > 0 ? -1.0 : 1.0; }
 
 // Errors of operations on doubles.
-LOCKSTEP_API inline double __lockstep_add_error(double x, double y) {
+LOCKSTEP_FUNCTION double __lockstep_add_error(double x, double y) {
     double sum = __dadd_rn(x, y);
     if (isinf(sum)) return isinf(x) || isinf(y) ? 0.0 : __lockstep_overflow_error(sum);
     double added = __dsub_rn(sum, x);
     return __dadd_rn(__dsub_rn(x, __dsub_rn(sum, added)), __dsub_rn(y, added));
 }
-LOCKSTEP_API inline double __lockstep_mul_error(double x, double y) {
+LOCKSTEP_FUNCTION double __lockstep_mul_error(double x, double y) {
     double product = __dmul_rn(x, y);
     if (isinf(product)) return isinf(x) || isinf(y) ? 0.0 : __lockstep_overflow_error(product);
     if (x == 0 || y == 0) return 0.0;
@@ -40,7 +40,7 @@ LOCKSTEP_API inline double __lockstep_mul_error(double x, double y) {
     const double scale = 0x1p600; // so that the error does not underflow
     return fabs(x) < fabs(y) ? fma(x * scale, y, -product * scale) : fma(x, y * scale, -product * scale);
 }
-LOCKSTEP_API inline double __lockstep_div_error(double x, double y) {
+LOCKSTEP_FUNCTION double __lockstep_div_error(double x, double y) {
     double quotient = x / y;
     if (isinf(quotient)) return isinf(x) || y == 0 ? 0.0 : __lockstep_overflow_error(quotient);
     if (x == 0 || isinf(y)) return 0.0;
@@ -52,7 +52,7 @@ LOCKSTEP_API inline double __lockstep_div_error(double x, double y) {
            (fabs(quotient) < fabs(y) ? fma(-quotient * scale, y, x * scale) : fma(-quotient, y * scale, x * scale));
 }
 // By Boldo and Muller: twice a sum and its error, of which all but the last addition is exact.
-LOCKSTEP_API inline double __lockstep_fma_error(double x, double y, double z) {
+LOCKSTEP_FUNCTION double __lockstep_fma_error(double x, double y, double z) {
     double result = fma(x, y, z), product = __dmul_rn(x, y);
     if (isinf(result)) return isinf(x) || isinf(y) || isinf(z) ? 0.0 : __lockstep_overflow_error(result);
     if (fabs(product) < 1e-200 && x != 0 && y != 0) {
@@ -68,27 +68,27 @@ LOCKSTEP_API inline double __lockstep_fma_error(double x, double y, double z) {
     double difference = __dadd_rn(__dsub_rn(high, result), __lockstep_add_error(product, low));
     return __dadd_rn(difference, __lockstep_add_error(z, rest));
 }
-LOCKSTEP_API inline double __lockstep_sqrt_error(double x) {
+LOCKSTEP_FUNCTION double __lockstep_sqrt_error(double x) {
     if (isinf(x) || x == 0) return 0.0;
     double scaled = x < 1e-200 ? x * 0x1p200 : x, root = sqrt(scaled); // 0x1p200 is a square
     return fma(-root, root, scaled);
 }
 
 // Operations on floats: products and quotients times divisors are exact as doubles, and sums have an exact error.
-LOCKSTEP_API inline double __lockstep_fma_error(float x, float y, float z) {
+LOCKSTEP_FUNCTION double __lockstep_fma_error(float x, float y, float z) {
     float result = __fmaf_rn(x, y, z);
     if (isinf(result)) return isinf(x) || isinf(y) || isinf(z) ? 0.0 : __lockstep_overflow_error(result);
     double product = (double)x * (double)y, sum = __dadd_rn(product, (double)z);
     double difference = __dsub_rn(sum, (double)result);
     return difference != 0 ? difference : __lockstep_add_error(product, (double)z);
 }
-LOCKSTEP_API inline double __lockstep_div_error(float x, float y) {
+LOCKSTEP_FUNCTION double __lockstep_div_error(float x, float y) {
     float quotient = __fdiv_rn(x, y);
     if (isinf(quotient)) return isinf(x) || y == 0 ? 0.0 : __lockstep_overflow_error(quotient);
     if (isinf(y)) return 0.0;
     return copysign(1.0, (double)y) * __dsub_rn((double)x, __dmul_rn((double)quotient, (double)y));
 }
-LOCKSTEP_API inline double __lockstep_sqrt_error(float x) {
+LOCKSTEP_FUNCTION double __lockstep_sqrt_error(float x) {
     float root = __fsqrt_rn(x);
     return isinf(x) ? 0.0 : __dsub_rn((double)x, __dmul_rn((double)root, (double)root));
 }
@@ -100,68 +100,68 @@ LOCKSTEP_API inline T __lockstep_negative_zero(T sum, T x, T y) {
 }
 
 #define LOCKSTEP_ROUNDED(suffix, round)                                                                                \
-    LOCKSTEP_API inline float __fmul_##suffix(float x, float y) {                                                      \
+    LOCKSTEP_FUNCTION float __fmul_##suffix(float x, float y) {                                                        \
         return __lockstep_##round(__fmul_rn(x, y), __lockstep_fma_error(x, y, 0));                                     \
     }                                                                                                                  \
-    LOCKSTEP_API inline float __fdiv_##suffix(float x, float y) {                                                      \
+    LOCKSTEP_FUNCTION float __fdiv_##suffix(float x, float y) {                                                        \
         return __lockstep_##round(__fdiv_rn(x, y), __lockstep_div_error(x, y));                                        \
     }                                                                                                                  \
-    LOCKSTEP_API inline float __frcp_##suffix(float x) { return __fdiv_##suffix(1, x); }                               \
-    LOCKSTEP_API inline float __fsqrt_##suffix(float x) {                                                              \
+    LOCKSTEP_FUNCTION float __frcp_##suffix(float x) { return __fdiv_##suffix(1, x); }                                 \
+    LOCKSTEP_FUNCTION float __fsqrt_##suffix(float x) {                                                                \
         return __lockstep_##round(__fsqrt_rn(x), __lockstep_sqrt_error(x));                                            \
     }                                                                                                                  \
-    LOCKSTEP_API inline double __dmul_##suffix(double x, double y) {                                                   \
+    LOCKSTEP_FUNCTION double __dmul_##suffix(double x, double y) {                                                     \
         return __lockstep_##round(__dmul_rn(x, y), __lockstep_mul_error(x, y));                                        \
     }                                                                                                                  \
-    LOCKSTEP_API inline double __ddiv_##suffix(double x, double y) {                                                   \
+    LOCKSTEP_FUNCTION double __ddiv_##suffix(double x, double y) {                                                     \
         return __lockstep_##round(__ddiv_rn(x, y), __lockstep_div_error(x, y));                                        \
     }                                                                                                                  \
-    LOCKSTEP_API inline double __drcp_##suffix(double x) { return __ddiv_##suffix(1, x); }                             \
-    LOCKSTEP_API inline double __dsqrt_##suffix(double x) {                                                            \
+    LOCKSTEP_FUNCTION double __drcp_##suffix(double x) { return __ddiv_##suffix(1, x); }                               \
+    LOCKSTEP_FUNCTION double __dsqrt_##suffix(double x) {                                                              \
         return __lockstep_##round(__dsqrt_rn(x), __lockstep_sqrt_error(x));                                            \
     }
 #define LOCKSTEP_ROUNDED_SUM(suffix, round, zero)                                                                      \
     LOCKSTEP_ROUNDED(suffix, round)                                                                                    \
-    LOCKSTEP_API inline float __fmaf_##suffix(float x, float y, float z) {                                             \
+    LOCKSTEP_FUNCTION float __fmaf_##suffix(float x, float y, float z) {                                               \
         double error = __lockstep_fma_error(x, y, z);                                                                  \
         float result = __lockstep_##round(__fmaf_rn(x, y, z), error);                                                  \
         return error == 0 ? zero(result, x * y, z) : result;                                                           \
     }                                                                                                                  \
-    LOCKSTEP_API inline double __fma_##suffix(double x, double y, double z) {                                          \
+    LOCKSTEP_FUNCTION double __fma_##suffix(double x, double y, double z) {                                            \
         double error = __lockstep_fma_error(x, y, z);                                                                  \
         double result = __lockstep_##round(__fma_rn(x, y, z), error);                                                  \
         return error == 0 ? zero(result, x * y, z) : result;                                                           \
     }                                                                                                                  \
-    LOCKSTEP_API inline float __fadd_##suffix(float x, float y) {                                                      \
+    LOCKSTEP_FUNCTION float __fadd_##suffix(float x, float y) {                                                        \
         return zero(__lockstep_##round(__fadd_rn(x, y), __lockstep_fma_error(x, 1, y)), x, y);                         \
     }                                                                                                                  \
-    LOCKSTEP_API inline float __fsub_##suffix(float x, float y) { return __fadd_##suffix(x, -y); }                     \
-    LOCKSTEP_API inline double __dadd_##suffix(double x, double y) {                                                   \
+    LOCKSTEP_FUNCTION float __fsub_##suffix(float x, float y) { return __fadd_##suffix(x, -y); }                       \
+    LOCKSTEP_FUNCTION double __dadd_##suffix(double x, double y) {                                                     \
         return zero(__lockstep_##round(__dadd_rn(x, y), __lockstep_add_error(x, y)), x, y);                            \
     }                                                                                                                  \
-    LOCKSTEP_API inline double __dsub_##suffix(double x, double y) { return __dadd_##suffix(x, -y); }
+    LOCKSTEP_FUNCTION double __dsub_##suffix(double x, double y) { return __dadd_##suffix(x, -y); }
 #define LOCKSTEP_SAME_ZERO(sum, x, y) (sum)
 LOCKSTEP_ROUNDED_SUM(ru, round_up, LOCKSTEP_SAME_ZERO)
 LOCKSTEP_ROUNDED_SUM(rd, round_down, __lockstep_negative_zero)
 LOCKSTEP_ROUNDED_SUM(rz, round_to_zero, LOCKSTEP_SAME_ZERO)
 
 // Conversions to floating-point types. A number from 2^63, or of unsigned integers 2^64, exceeds the integer.
-LOCKSTEP_API inline double __lockstep_conversion_error(long long x, double value) {
+LOCKSTEP_FUNCTION double __lockstep_conversion_error(long long x, double value) {
     if (value >= 0x1p63) return -1.0;
     long long back = (long long)value;
     return x > back ? 1.0 : x < back ? -1.0 : 0.0;
 }
-LOCKSTEP_API inline double __lockstep_conversion_error(unsigned long long x, double value) {
+LOCKSTEP_FUNCTION double __lockstep_conversion_error(unsigned long long x, double value) {
     if (value >= 0x1p64) return -1.0;
     unsigned long long back = (unsigned long long)value;
     return x > back ? 1.0 : x < back ? -1.0 : 0.0;
 }
-LOCKSTEP_API inline double __lockstep_conversion_error(double x, double value) {
+LOCKSTEP_FUNCTION double __lockstep_conversion_error(double x, double value) {
     return isinf(value) && !isinf(x) ? __lockstep_overflow_error(value) : x - value;
 }
 
 #define LOCKSTEP_CONVERTED(name, Source, Wide, T, suffix, round)                                                       \
-    LOCKSTEP_API inline T __##name##_##suffix(Source x) {                                                              \
+    LOCKSTEP_FUNCTION T __##name##_##suffix(Source x) {                                                                \
         T value = (T)x;                                                                                                \
         return __lockstep_##round(value, __lockstep_conversion_error((Wide)x, (double)value));                         \
     }

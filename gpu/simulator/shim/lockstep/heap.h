@@ -17,8 +17,9 @@ LOCKSTEP_API inline void *malloc(size_t bytes) {
     return device_heap + first;
 }
 LOCKSTEP_API inline void *__lockstep_zeroed(size_t bytes) {
-    void *made = malloc(bytes);
-    return made ? memset(made, 0, bytes) : made;
+    unsigned char *made = (unsigned char *)malloc(bytes);
+    for (size_t i = 0; made && i < bytes; ++i) made[i] = 0;
+    return made;
 }
 LOCKSTEP_API inline void free(void *pointer) { __lockstep_freed(pointer); }
 template <typename LockstepT>

@@ -1,13 +1,14 @@
 // Instructions of PTX as functions, which the front end calls for what stands in asm: mad.lo.s32 is
-// __lockstep_ptx_mad_lo_s32. What only hints, such as .approx and .ftz, has no part in a name.
+// __lockstep_ptx_mad_lo_s32. What only hints, such as .approx and .ftz, has no part in a name. Clang takes most for host
+// functions, as device code does not call them by name: it loads all device functions with bodies for each file.
 #pragma once
 
-__device__ size_t __cvta_generic_to_shared(const void *pointer);
-__device__ void *__cvta_shared_to_generic(size_t number);
-__device__ inline size_t __cvta_generic_to_global(const void *pointer) { return (size_t)pointer; }
-__device__ inline void *__cvta_global_to_generic(size_t address) { return (void *)address; }
+LOCKSTEP_API size_t __cvta_generic_to_shared(const void *pointer);
+LOCKSTEP_API void *__cvta_shared_to_generic(size_t number);
+LOCKSTEP_API inline size_t __cvta_generic_to_global(const void *pointer) { return (size_t)pointer; }
+LOCKSTEP_API inline void *__cvta_global_to_generic(size_t address) { return (void *)address; }
 
-#define LOCKSTEP_PTX(name, T) __device__ inline T __lockstep_ptx_##name
+#define LOCKSTEP_PTX(name, T) inline T __lockstep_ptx_##name
 
 #define LOCKSTEP_PTX_ARITHMETIC(t, T)                                                                                  \
     LOCKSTEP_PTX(add_##t, T)(T a, T b) { return a + b; }                                                               \
@@ -186,7 +187,7 @@ LOCKSTEP_PTX(two_halves, unsigned int)(float low, float high) {
 }
 LOCKSTEP_PTX(to_tf32, unsigned int)(float a) { return __float_as_uint(__lockstep_to_tf32(a)); }
 
-LOCKSTEP_PTX(laneid, unsigned int)() {
+LOCKSTEP_API LOCKSTEP_PTX(laneid, unsigned int)() {
     return ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31;
 }
 LOCKSTEP_PTX(warpid, unsigned int)() {
@@ -206,21 +207,21 @@ __device__ inline unsigned char *__lockstep_row(unsigned long long own, unsigned
     __lockstep_assert(address % 16 == 0, "rows of ldmatrix and stmatrix begin at multiples of 16 bytes");
     return (unsigned char *)address;
 }
-LOCKSTEP_PTX(ldmatrix, unsigned int)(unsigned long long own, unsigned int matrix) {
+__device__ LOCKSTEP_PTX(ldmatrix, unsigned int)(unsigned long long own, unsigned int matrix) {
     unsigned int lane = __lockstep_ptx_laneid();
     return ((const unsigned int *)__lockstep_row(own, matrix, lane / 4))[lane % 4];
 }
-LOCKSTEP_PTX(ldmatrix_trans, unsigned int)(unsigned long long own, unsigned int matrix) {
+__device__ LOCKSTEP_PTX(ldmatrix_trans, unsigned int)(unsigned long long own, unsigned int matrix) {
     unsigned int lane = __lockstep_ptx_laneid();
     const unsigned short *low = (const unsigned short *)__lockstep_row(own, matrix, lane % 4 * 2);
     const unsigned short *high = (const unsigned short *)__lockstep_row(own, matrix, lane % 4 * 2 + 1);
     return (unsigned int)high[lane / 4] << 16 | low[lane / 4];
 }
-LOCKSTEP_PTX(stmatrix, void)(unsigned long long own, unsigned int matrix, unsigned int value) {
+__device__ LOCKSTEP_PTX(stmatrix, void)(unsigned long long own, unsigned int matrix, unsigned int value) {
     unsigned int lane = __lockstep_ptx_laneid();
     ((unsigned int *)__lockstep_row(own, matrix, lane / 4))[lane % 4] = value;
 }
-LOCKSTEP_PTX(stmatrix_trans, void)(unsigned long long own, unsigned int matrix, unsigned int value) {
+__device__ LOCKSTEP_PTX(stmatrix_trans, void)(unsigned long long own, unsigned int matrix, unsigned int value) {
     unsigned int lane = __lockstep_ptx_laneid();
     unsigned short *low = (unsigned short *)__lockstep_row(own, matrix, lane % 4 * 2);
     unsigned short *high = (unsigned short *)__lockstep_row(own, matrix, lane % 4 * 2 + 1);
@@ -258,8 +259,8 @@ LOCKSTEP_PTX(wgmma_first_a, unsigned int)(unsigned long long tile) {
     return __lockstep_ptx_wgmma_first_b(tile) + __lockstep_ptx_warpid() % 4 * 2 * __lockstep_ptx_wgmma_stride(tile);
 }
 // Turned, what a lane has of a column of A, or of a row of B, is two bytes for each.
-__device__ inline const unsigned short *__lockstep_wgmma_turned(unsigned long long tile, unsigned int line,
-                                                                unsigned int half, unsigned int place) {
+inline const unsigned short *__lockstep_wgmma_turned(unsigned long long tile, unsigned int line, unsigned int half,
+                                                     unsigned int place) {
     unsigned int bits = __lockstep_ptx_wgmma_bits(tile), along = line * 2;
     unsigned int across = half * 8 + __lockstep_ptx_laneid() % 4 * 2 + place;
     unsigned int leading = __lockstep_ptx_wgmma_leading(tile), stride = __lockstep_ptx_wgmma_stride(tile);
@@ -294,9 +295,9 @@ LOCKSTEP_PTX(tensor_copy, void)(void *to, const unsigned long long *map, int x, 
                            (long long)map[5], at / 128, barrier);
 }
 // A cluster's blocks are those of a box of the grid.
-__device__ void __lockstep_cluster_arrive();
-__device__ void __lockstep_cluster_wait();
-__device__ void *__lockstep_cluster_map(void *pointer, unsigned int rank);
+LOCKSTEP_API void __lockstep_cluster_arrive();
+LOCKSTEP_API void __lockstep_cluster_wait();
+LOCKSTEP_API void *__lockstep_cluster_map(void *pointer, unsigned int rank);
 // Copy a box to the same place in each block whose rank is set in the mask, and signal the barrier of each.
 LOCKSTEP_PTX(tensor_copy_multicast, void)(void *to, const unsigned long long *map, int x, int y, void *barrier,
                                           unsigned short blocks) {
@@ -307,16 +308,18 @@ LOCKSTEP_PTX(tensor_copy_multicast, void)(void *to, const unsigned long long *ma
 }
 #define LOCKSTEP_PTX_CLUSTER(axis)                                                                                     \
     LOCKSTEP_PTX(cluster_nctaid_##axis, unsigned int)() { return __lockstep_clusterDim.axis; }                         \
-    LOCKSTEP_PTX(cluster_ctaid_##axis, unsigned int)() { return blockIdx.axis % __lockstep_clusterDim.axis; }          \
+    LOCKSTEP_API LOCKSTEP_PTX(cluster_ctaid_##axis, unsigned int)() {                                                  \
+        return blockIdx.axis % __lockstep_clusterDim.axis;                                                             \
+    }                                                                                                                  \
     LOCKSTEP_PTX(clusterid_##axis, unsigned int)() { return blockIdx.axis / __lockstep_clusterDim.axis; }              \
     LOCKSTEP_PTX(nclusterid_##axis, unsigned int)() { return gridDim.axis / __lockstep_clusterDim.axis; }
 LOCKSTEP_PTX_CLUSTER(x)
 LOCKSTEP_PTX_CLUSTER(y)
 LOCKSTEP_PTX_CLUSTER(z)
-LOCKSTEP_PTX(cluster_nctarank, unsigned int)() {
+LOCKSTEP_API LOCKSTEP_PTX(cluster_nctarank, unsigned int)() {
     return __lockstep_clusterDim.x * __lockstep_clusterDim.y * __lockstep_clusterDim.z;
 }
-LOCKSTEP_PTX(cluster_ctarank, unsigned int)() {
+LOCKSTEP_API LOCKSTEP_PTX(cluster_ctarank, unsigned int)() {
     return (__lockstep_ptx_cluster_ctaid_z() * __lockstep_clusterDim.y + __lockstep_ptx_cluster_ctaid_y()) *
                __lockstep_clusterDim.x +
            __lockstep_ptx_cluster_ctaid_x();

@@ -3,7 +3,7 @@
 
 // `found` says what becomes of x and y, the parts of two words.
 #define LOCKSTEP_PARTS(name, Part, bits, result_of, found)                                                             \
-    LOCKSTEP_API inline unsigned int name(unsigned int a, unsigned int b) {                                            \
+    LOCKSTEP_FUNCTION unsigned int name(unsigned int a, unsigned int b) {                                              \
         const int least = -(1 << (bits - 1)), most = (1 << (bits - 1)) - 1, all = (1 << bits) - 1;                     \
         unsigned int result = 0;                                                                                       \
         for (int at = 0; at < 32; at += bits) {                                                                        \
@@ -59,29 +59,29 @@ LOCKSTEP_PARTS(__vsadu4, unsigned char, 8, LOCKSTEP_SUM, abs(x - y))
 #undef LOCKSTEP_PARTS
 
 #define LOCKSTEP_OF_ONE(size)                                                                                          \
-    LOCKSTEP_API inline unsigned int __vneg##size(unsigned int a) { return __vsub##size(0, a); }                       \
-    LOCKSTEP_API inline unsigned int __vnegss##size(unsigned int a) { return __vsubss##size(0, a); }                   \
-    LOCKSTEP_API inline unsigned int __vabs##size(unsigned int a) { return __vabsdiffs##size(a, 0); }                  \
-    LOCKSTEP_API inline unsigned int __vabsss##size(unsigned int a) { return __vmaxs##size(a, __vnegss##size(a)); }
+    LOCKSTEP_FUNCTION unsigned int __vneg##size(unsigned int a) { return __vsub##size(0, a); }                         \
+    LOCKSTEP_FUNCTION unsigned int __vnegss##size(unsigned int a) { return __vsubss##size(0, a); }                     \
+    LOCKSTEP_FUNCTION unsigned int __vabs##size(unsigned int a) { return __vabsdiffs##size(a, 0); }                    \
+    LOCKSTEP_FUNCTION unsigned int __vabsss##size(unsigned int a) { return __vmaxs##size(a, __vnegss##size(a)); }
 LOCKSTEP_OF_ONE(2)
 LOCKSTEP_OF_ONE(4)
 #undef LOCKSTEP_OF_ONE
 
 #define LOCKSTEP_DPX(type, Word, add, most, least)                                                                     \
-    LOCKSTEP_API inline Word __vimax3_##type(Word a, Word b, Word c) { return most(most(a, b), c); }                   \
-    LOCKSTEP_API inline Word __vimin3_##type(Word a, Word b, Word c) { return least(least(a, b), c); }                 \
-    LOCKSTEP_API inline Word __viaddmax_##type(Word a, Word b, Word c) { return most(add(a, b), c); }                  \
-    LOCKSTEP_API inline Word __viaddmin_##type(Word a, Word b, Word c) { return least(add(a, b), c); }
+    LOCKSTEP_FUNCTION Word __vimax3_##type(Word a, Word b, Word c) { return most(most(a, b), c); }                     \
+    LOCKSTEP_FUNCTION Word __vimin3_##type(Word a, Word b, Word c) { return least(least(a, b), c); }                   \
+    LOCKSTEP_FUNCTION Word __viaddmax_##type(Word a, Word b, Word c) { return most(add(a, b), c); }                    \
+    LOCKSTEP_FUNCTION Word __viaddmin_##type(Word a, Word b, Word c) { return least(add(a, b), c); }
 #define LOCKSTEP_DPX_RELU(type, Word, add, most, least)                                                                \
     LOCKSTEP_DPX(type, Word, add, most, least)                                                                         \
-    LOCKSTEP_API inline Word __vimax_##type##_relu(Word a, Word b) { return most(most(a, b), 0); }                     \
-    LOCKSTEP_API inline Word __vimin_##type##_relu(Word a, Word b) { return most(least(a, b), 0); }                    \
-    LOCKSTEP_API inline Word __vimax3_##type##_relu(Word a, Word b, Word c) { return most(most(most(a, b), c), 0); }   \
-    LOCKSTEP_API inline Word __vimin3_##type##_relu(Word a, Word b, Word c) { return most(least(least(a, b), c), 0); } \
-    LOCKSTEP_API inline Word __viaddmax_##type##_relu(Word a, Word b, Word c) { return most(most(add(a, b), c), 0); }  \
-    LOCKSTEP_API inline Word __viaddmin_##type##_relu(Word a, Word b, Word c) { return most(least(add(a, b), c), 0); }
-LOCKSTEP_API inline int __lockstep_sum(int a, int b) { return (int)((unsigned int)a + (unsigned int)b); }
-LOCKSTEP_API inline unsigned int __lockstep_sum(unsigned int a, unsigned int b) { return a + b; }
+    LOCKSTEP_FUNCTION Word __vimax_##type##_relu(Word a, Word b) { return most(most(a, b), 0); }                       \
+    LOCKSTEP_FUNCTION Word __vimin_##type##_relu(Word a, Word b) { return most(least(a, b), 0); }                      \
+    LOCKSTEP_FUNCTION Word __vimax3_##type##_relu(Word a, Word b, Word c) { return most(most(most(a, b), c), 0); }     \
+    LOCKSTEP_FUNCTION Word __vimin3_##type##_relu(Word a, Word b, Word c) { return most(least(least(a, b), c), 0); }   \
+    LOCKSTEP_FUNCTION Word __viaddmax_##type##_relu(Word a, Word b, Word c) { return most(most(add(a, b), c), 0); }    \
+    LOCKSTEP_FUNCTION Word __viaddmin_##type##_relu(Word a, Word b, Word c) { return most(least(add(a, b), c), 0); }
+LOCKSTEP_FUNCTION int __lockstep_sum(int a, int b) { return (int)((unsigned int)a + (unsigned int)b); }
+LOCKSTEP_FUNCTION unsigned int __lockstep_sum(unsigned int a, unsigned int b) { return a + b; }
 LOCKSTEP_DPX_RELU(s32, int, __lockstep_sum, max, min)
 LOCKSTEP_DPX(u32, unsigned int, __lockstep_sum, max, min)
 LOCKSTEP_DPX_RELU(s16x2, unsigned int, __vadd2, __vmaxs2, __vmins2)
@@ -91,7 +91,7 @@ LOCKSTEP_DPX(u16x2, unsigned int, __vadd2, __vmaxu2, __vminu2)
 
 // Which of the two it is, is told too: the first where both are the same.
 #define LOCKSTEP_DPX_TOLD(name, T, sign)                                                                               \
-    LOCKSTEP_API inline T name(T a, T b, bool *first) {                                                                \
+    LOCKSTEP_FUNCTION T name(T a, T b, bool *first) {                                                                  \
         *first = a sign b;                                                                                             \
         return *first ? a : b;                                                                                         \
     }
@@ -101,7 +101,7 @@ LOCKSTEP_DPX_TOLD(__vibmin_s32, int, <=)
 LOCKSTEP_DPX_TOLD(__vibmin_u32, unsigned int, <=)
 #undef LOCKSTEP_DPX_TOLD
 #define LOCKSTEP_DPX_TOLD(name, chosen, set)                                                                           \
-    LOCKSTEP_API inline unsigned int name(unsigned int a, unsigned int b, bool *high, bool *low) {                     \
+    LOCKSTEP_FUNCTION unsigned int name(unsigned int a, unsigned int b, bool *high, bool *low) {                       \
         unsigned int first = set(a, b);                                                                                \
         *high = first >> 16;                                                                                           \
         *low = first & 1;                                                                                              \

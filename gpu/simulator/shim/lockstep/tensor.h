@@ -18,8 +18,8 @@ __device__ float __lockstep_mma(int column, float c, float a0, float a1, float a
 __device__ int __lockstep_mma(int column, int c, int a0, int a1, int a2, int a3, int b0, int b1, int b2, int b3);
 
 // TF32 is a float whose last 13 bits do not count.
-__device__ inline float __lockstep_tf32(float value) { return __uint_as_float(__float_as_uint(value) & 0xffffe000u); }
+LOCKSTEP_API inline float __lockstep_tf32(float value) { return __uint_as_float(__float_as_uint(value) & 0xffffe000u); }
 // To the nearest, ties away from zero.
-__device__ inline float __lockstep_to_tf32(float value) {
+LOCKSTEP_API inline float __lockstep_to_tf32(float value) {
     return isfinite(value) ? __lockstep_tf32(__uint_as_float(__float_as_uint(value) + 0x1000u)) : value;
 }

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from clang import cindex
+from clang.cindex import CursorKind
 
 from gpu.simulator import disk
 from gpu.simulator.frontend.clang import parsing
@@ -160,3 +163,37 @@ def test_a_file_has_the_same_declarations_and_no_instance_of_a_template(
     names = [name for _, name, _ in precompiled]
     assert names == ["Box", "get_again", "twice", "twice", "reduce", "Box", "add_one", "Pair", "Pair", "k", "host"]
     assert precompiled == list_declarations(None, monkeypatch)
+
+
+OWN_OVERLOAD = """
+__device__ int log2(int x) { return 31 - __clz(x); }
+__global__ void k(int *out) { out[threadIdx.x] = log2((int)threadIdx.x + 1); }
+"""
+
+
+def test_a_file_may_define_an_overload_that_the_header_has_too() -> None:
+    out = np.zeros(32, np.int32)
+    SimulatedModule(OWN_OVERLOAD, Path("kernel.cu"), {}).kernel("k").launch((1, 1, 1), (32, 1, 1), [out.view(np.uint8)])
+    assert out.tolist() == [lane.bit_length() - 1 for lane in range(1, 33)]
+
+
+_DEVICE_ATTRIBUTE = CursorKind.CUDADEVICE_ATTR
+
+
+def list_loaded_functions(cursor: cindex.Cursor) -> Iterator[str]:
+    """Yield the functions that clang loads whether a file uses them or not: on devices, with bodies, no templates."""
+    for child in cursor.get_children():
+        if child.kind in {CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.STRUCT_DECL}:
+            yield from list_loaded_functions(child)
+        elif child.kind in {CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD, CursorKind.CONSTRUCTOR}:
+            kinds = {part.kind for part in child.get_children()}
+            if kinds >= {_DEVICE_ATTRIBUTE, CursorKind.COMPOUND_STMT}:
+                yield child.spelling
+
+
+def test_clang_loads_few_functions_for_each_file() -> None:
+    arguments = [*parsing._ARGUMENTS, *UNCOMPILED_HEADER]
+    unit = cindex.Index.create().parse("empty.cu", args=arguments, unsaved_files=[("empty.cu", "")])
+    loaded = [*list_loaded_functions(unit.cursor)]
+    assert "malloc" in loaded, "such functions are found"
+    assert len(loaded) < 120, f"write LOCKSTEP_FUNCTION for some of {loaded}"
