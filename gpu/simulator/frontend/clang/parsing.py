@@ -90,6 +90,9 @@ _UNSIZED_ARRAY_MESSAGE = "definition of variable with array type needs an explic
 _REQUEST = "requested here"
 """Part of clang's notes that lead from an error in a template to the code that instantiates it."""
 
+_MISMATCH = re.compile("candidate (?:function|function template|template) (?:not viable|ignored): (.+)")
+"""Clang's note on why a function does not take a call's arguments."""
+
 _MESSAGE_LENGTH = 500
 """The most characters of a clang message that are shown; it may quote names and texts of any length."""
 _EXCERPT_LENGTH = 160
@@ -408,6 +411,9 @@ def _build_diagnosis(diagnostic: cindex.Diagnostic, lines: list[str], path: Path
     written = tree.spelling_offset(diagnostic.location)
     is_error = diagnostic.severity >= cindex.Diagnostic.Error
     message = diagnostic.spelling
+    reasons = {match[1] for note in diagnostic.children if (match := _MISMATCH.match(note.spelling)) is not None}
+    if len(reasons) == 1:  # otherwise the candidates are overloads, and any of them may be meant
+        message += f": {reasons.pop()}"
     if len(message) > _MESSAGE_LENGTH:
         message = f"{message[:_MESSAGE_LENGTH]}…"
     if is_child_launch(message):

@@ -28,6 +28,28 @@ def test_a_word_that_is_not_known_is_marked_from_its_first_letter_to_its_last() 
     assert error.message == "use of undeclared identifier 'tix'"
 
 
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("make_float4(1, 2, 3)", ": requires 4 arguments, but 3 were provided"),
+        ('make_float2(1, "2")', ": no known conversion from 'const char[2]' to 'float' for 2nd argument"),
+        ("atomicAdd(a)", ": requires 2 arguments, but 1 was provided"),
+        ("own(a)", ": no known conversion from 'int *' to 'int' for 1st argument; dereference the argument with *"),
+        ("own_template(a, 1)", ": deduced conflicting types for parameter 'T' ('int *' vs. 'int')"),
+        ("overloaded(a)", ""),
+    ],
+)
+def test_a_call_with_wrong_arguments_says_what_is_wrong_unless_there_are_overloads(call: str, reason: str) -> None:
+    declarations = """
+        __device__ void own(int);
+        template <typename T> __device__ void own_template(T, T);
+        __device__ void overloaded(int);
+        __device__ void overloaded(float, float);
+    """
+    (error,) = diagnose_text(f"{declarations}__global__ void f(int *a) {{ {call}; }}")
+    assert error.message == f"no matching function for call to '{call.partition('(')[0]}'{reason}"
+
+
 def test_every_error_is_told_in_the_order_of_the_lines() -> None:
     errors = diagnose_text("__global__ void f(int *a) { a[0] = one; }\n\n__global__ void g(int *a) { a[0] = two; }\n")
     assert [error.line for error in errors] == [1, 3]
