@@ -445,12 +445,25 @@ class ThreadWriter(ValueWriter):
             self._emit_call("void", f"llvm.nvvm.membar.{scope}", [])
         return "0"
 
-    def visit_heap_change(self, node: ir.HeapChange | ir.Assertion | ir.Print, frame: _CallFrame) -> Value:
+    def visit_heap_change(self, node: ir.HeapChange | ir.Assertion, frame: _CallFrame) -> Value:
         return "0"
 
     visit_assertion = visit_heap_change
 
-    visit_print = visit_heap_change
+    def visit_print(self, node: ir.Print, frame: _CallFrame) -> Value:
+        """Write an empty instruction that uses what is printed: it is computed, but printing it is not modeled."""
+        letters = {"float": "f", "double": "d", "i64": "l", "ptr": "l", "i32": "r"}
+        operands = []
+        for each in node.arguments:
+            if not isinstance(each, str) and isinstance(each.type, Scalar | Pointer):
+                type, value = value_type(each.type), self.scalar(frame, each)
+                if type in ("i1", "i8", "i16"):
+                    type, value = "i32", self._asm.value(f"zext {type} {value} to i32")
+                operands.append((type, value))
+        constraints = ",".join(letters[type] for type, _ in operands)
+        values = ", ".join(f"{type} {value}" for type, value in operands)
+        self._asm.emit(f'call void asm sideeffect "", "{constraints}"({values})')
+        return "0"
 
     def visit_clock(self, node: ir.Clock, frame: _CallFrame) -> Value:
         return "0"

@@ -652,6 +652,21 @@ def test_a_load_of_matrices_is_one_instruction(tmp_path, without_nvcc) -> None:
     assert estimate.instructions < 25
 
 
+def test_what_is_only_printed_is_computed(tmp_path, without_nvcc) -> None:
+    text = """extern "C" __global__ void check(const float *from, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        float sum = 0;
+        for (int k = 0; k < 64; ++k) sum += from[k * n + i];
+        if (sum > 1) printf("%d %f %d", i, sum, sum > 2);
+    }"""
+    n = 1 << 16
+    run = model_kernel(tmp_path / "k.cu", text, "check", n // 256, 256, [f"zeros:{64 * n}", n], "rtx-3080")
+    estimate = run.launches[0].estimate
+    assert estimate is not None
+    assert estimate.dram_bytes == pytest.approx(4 * 64 * n, rel=0.02)
+    assert estimate.float32_operations == pytest.approx(64 * n, rel=0.02)
+
+
 def test_a_switch_with_many_cases_becomes_branches(tmp_path) -> None:
     """Each case loads and changes its own element."""
     cases = "".join(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from gpu.base.paths import ROOT
 from tests import needs
 from tools.public_benchmark import __main__ as command
 from tools.public_benchmark import tables
@@ -106,6 +109,24 @@ def test_programs_are_modeled_until_their_last_measured_launch_and_results_are_k
     assert "Programs compared: 2 of 2" in page
     assert command.main(options) == 0  # nothing runs again
     assert capsys.readouterr().out == ""
+
+
+@needs.cplusplus
+@pytest.mark.parametrize(("limit", "is_complete"), [(2e10, True), (1e4, False)])
+def test_long_launches_and_many_repeated_ones_do_not_run(tmp_path, monkeypatch, limit, is_complete) -> None:
+    """The memory that a launch reads counts as written even if earlier launches are not repeated."""
+    hecbench(tmp_path, "scale-cuda")
+    main = tmp_path / "src" / "scale-cuda" / "main.cu"
+    later = "scale<float><<<1, 256>>>(values, n);\n    while (true) {}"
+    main.write_text(PROGRAM.replace("i < 3", "i < 30").replace("while (true) {}", later))
+    request = {"folder": str(main.parent), "files": ["main.cu"], "arguments": ["65536"], "include_dirs": []}
+    request |= {"defines": [], "gpu": "rtx-3080", "target": str(tmp_path / "results")}
+    (tmp_path / "request.json").write_text(json.dumps({**request, "wanted": ["scale<float> (1, 1, 1) (256, 1, 1)"]}))
+    script = f"from tools.public_benchmark import program as p; p._MAX_LANE_INSTRUCTIONS = {limit}; "
+    script += f"p._MAX_REPEATED_LANE_INSTRUCTIONS = 1e6; p.main(p.Path({str(tmp_path / 'request.json')!r}))"
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=100)
+    (result,) = map(json.loads, (tmp_path / "results").read_text().splitlines())
+    assert result["true_values"] == is_complete
 
 
 @needs.cplusplus
