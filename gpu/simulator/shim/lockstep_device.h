@@ -139,8 +139,9 @@ typedef unsigned long ulong;
 
 // Host code may call these too; it is parsed, though never run.
 #define LOCKSTEP_API __host__ __device__
-// A function with a body is a template: of the precompiled header, clang loads templates when a file uses them, and all
-// other functions of devices that have bodies for each file. That took half of the time of parsing a small file.
+// A function as a template: of the precompiled header, clang loads templates when a file uses them, and all other
+// functions of devices that have bodies for each file. That took half of the time of parsing a small file. Functions
+// that programs may pass to others by their names are no templates, which have no type of their own.
 #define LOCKSTEP_FUNCTION                                                                                              \
     template <int = 0>                                                                                                 \
     LOCKSTEP_API inline

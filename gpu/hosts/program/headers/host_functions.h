@@ -8,10 +8,10 @@
 #undef __device__
 #define __host__
 #define __device__
-#define LOCKSTEP_FUNCTION inline
+#define LOCKSTEP_API
 #include "../../../simulator/shim/lockstep/pi.h"
 #include "../../../simulator/shim/lockstep/vectors.h"
-#undef LOCKSTEP_FUNCTION
+#undef LOCKSTEP_API
 #pragma pop_macro("__host__")
 #pragma pop_macro("__device__")
 

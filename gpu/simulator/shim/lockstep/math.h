@@ -15,8 +15,8 @@ LOCKSTEP_API constexpr double max(float a, double b) { return max((double)a, b);
 LOCKSTEP_API constexpr double max(double a, float b) { return max(a, (double)b); }
 LOCKSTEP_API constexpr unsigned int max(int a, unsigned int b) { return max((unsigned int)a, b); }
 
-LOCKSTEP_FUNCTION unsigned int umin(unsigned int a, unsigned int b) { return min(a, b); }
-LOCKSTEP_FUNCTION unsigned int umax(unsigned int a, unsigned int b) { return max(a, b); }
+LOCKSTEP_API inline unsigned int umin(unsigned int a, unsigned int b) { return min(a, b); }
+LOCKSTEP_API inline unsigned int umax(unsigned int a, unsigned int b) { return max(a, b); }
 
 #define LOCKSTEP_MATH_1(name)                                                                                          \
     LOCKSTEP_API float name##f(float x);                                                                               \
@@ -34,7 +34,7 @@ LOCKSTEP_FUNCTION unsigned int umax(unsigned int a, unsigned int b) { return max
     LOCKSTEP_API double name(double x, double y);
 #include <lockstep/intrinsics.h>
 
-LOCKSTEP_FUNCTION float pow(float x, int y) { return pow(x, (float)y); }
+LOCKSTEP_API inline float pow(float x, int y) { return pow(x, (float)y); }
 template <bool Condition, typename LockstepT>
 struct __lockstep_if {};
 template <typename LockstepT>
@@ -47,18 +47,18 @@ LOCKSTEP_API inline typename __lockstep_if<__is_arithmetic(LockstepT) && __is_ar
     LockstepT x, LockstepU y) {
     return pow((double)x, (double)y);
 }
-LOCKSTEP_FUNCTION void sincosf(float x, float *s, float *c) {
+LOCKSTEP_API inline void sincosf(float x, float *s, float *c) {
     *s = sinf(x);
     *c = cosf(x);
 }
-LOCKSTEP_FUNCTION void __sincosf(float x, float *s, float *c) { sincosf(x, s, c); }
+LOCKSTEP_API inline void __sincosf(float x, float *s, float *c) { sincosf(x, s, c); }
 
 #define LOCKSTEP_IN_PARTS(T, suffix)                                                                                   \
-    LOCKSTEP_FUNCTION T frexp##suffix(T x, int *exponent) {                                                            \
+    LOCKSTEP_API inline T frexp##suffix(T x, int *exponent) {                                                          \
         *exponent = __lockstep_exponent(x);                                                                            \
         return __lockstep_mantissa(x);                                                                                 \
     }                                                                                                                  \
-    LOCKSTEP_FUNCTION T modf##suffix(T x, T *whole) {                                                                  \
+    LOCKSTEP_API inline T modf##suffix(T x, T *whole) {                                                                \
         *whole = trunc(x);                                                                                             \
         return isinf(x) ? copysign((T)0, x) : copysign(x - *whole, x);                                                 \
     }
@@ -73,11 +73,11 @@ LOCKSTEP_API inline unsigned int __funnelshift_r(unsigned int low, unsigned int 
     return (shift & 31) == 0 ? low : (low >> (shift & 31)) | (high << (32 - (shift & 31)));
 }
 
-LOCKSTEP_FUNCTION int __float2int_rz(float x) { return (int)x; }
-LOCKSTEP_FUNCTION int __float2int_rd(float x) { return (int)floorf(x); }
-LOCKSTEP_FUNCTION int __float2int_ru(float x) { return (int)ceilf(x); }
-LOCKSTEP_FUNCTION int __float2int_rn(float x) { return (int)rintf(x); }
-LOCKSTEP_FUNCTION unsigned int __float2uint_rz(float x) { return (unsigned int)x; }
-LOCKSTEP_FUNCTION unsigned int __float2uint_rn(float x) { return (unsigned int)rintf(x); }
-LOCKSTEP_FUNCTION float __int2float_rn(int x) { return (float)x; }
-LOCKSTEP_FUNCTION float __uint2float_rn(unsigned int x) { return (float)x; }
+LOCKSTEP_API inline int __float2int_rz(float x) { return (int)x; }
+LOCKSTEP_API inline int __float2int_rd(float x) { return (int)floorf(x); }
+LOCKSTEP_API inline int __float2int_ru(float x) { return (int)ceilf(x); }
+LOCKSTEP_API inline int __float2int_rn(float x) { return (int)rintf(x); }
+LOCKSTEP_API inline unsigned int __float2uint_rz(float x) { return (unsigned int)x; }
+LOCKSTEP_API inline unsigned int __float2uint_rn(float x) { return (unsigned int)rintf(x); }
+LOCKSTEP_API inline float __int2float_rn(int x) { return (float)x; }
+LOCKSTEP_API inline float __uint2float_rn(unsigned int x) { return (float)x; }

@@ -6,10 +6,10 @@
     struct alignas(align2) name##2 { scalar x, y; };                                                                   \
     struct name##3 { scalar x, y, z; };                                                                                \
     struct alignas(align4) name##4 { scalar x, y, z, w; };                                                             \
-    LOCKSTEP_FUNCTION name##1 make_##name##1(scalar x) { return {x}; }                                                 \
-    LOCKSTEP_FUNCTION name##2 make_##name##2(scalar x, scalar y) { return {x, y}; }                                    \
-    LOCKSTEP_FUNCTION name##3 make_##name##3(scalar x, scalar y, scalar z) { return {x, y, z}; }                       \
-    LOCKSTEP_FUNCTION name##4 make_##name##4(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
+    __host__ __device__ inline name##1 make_##name##1(scalar x) { return {x}; }                                        \
+    __host__ __device__ inline name##2 make_##name##2(scalar x, scalar y) { return {x, y}; }                           \
+    __host__ __device__ inline name##3 make_##name##3(scalar x, scalar y, scalar z) { return {x, y, z}; }              \
+    __host__ __device__ inline name##4 make_##name##4(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
 
 LOCKSTEP_VECTORS(char, signed char, 2, 4)
 LOCKSTEP_VECTORS(uchar, unsigned char, 2, 4)
@@ -29,7 +29,7 @@ LOCKSTEP_VECTORS(double, double, 16, 16)
     struct alignas(alignment) name {                                                                                   \
         scalar x, y, z, w;                                                                                             \
     };                                                                                                                 \
-    LOCKSTEP_FUNCTION name make_##name(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
+    __host__ __device__ inline name make_##name(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
 #define LOCKSTEP_WIDE_VECTORS(name, scalar)                                                                            \
     LOCKSTEP_WIDE_VECTOR(name##_16a, scalar, 16)                                                                       \
     LOCKSTEP_WIDE_VECTOR(name##_32a, scalar, 32)
