@@ -1,8 +1,7 @@
 """Child process that runs one program on the simulator and models its measured launches.
 
 Run with `python -m` and the path of a request. The file of results is complete up to the last modeled launch, however
-the process ends. Launches run while they are short enough; after that the model reads memory that they should have
-written.
+the process ends. Long launches do not run; after one the model reads memory that it should have written.
 """
 
 from __future__ import annotations

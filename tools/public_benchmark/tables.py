@@ -32,8 +32,8 @@ _INTRODUCTION = """\
 arguments, without nvcc. The timing model predicts the first launch of each measured kernel, grid and block. Long
 launches do not run, so that later ones may read memory that was not written. The hash of a program's name assigns it to
 a half: the model was improved with the half *looked at*, and not with the other half. One defect was found in `gemv` of
-the other half: what is only computed to be printed was not modeled. Archives with input data have to be unpacked first,
-as the programs' makefiles do.
+the other half: up to state 484804a1, what is only computed to be printed was not modeled. Archives with input data have
+to be unpacked first, as the programs' makefiles do.
 """
 
 

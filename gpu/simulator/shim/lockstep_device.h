@@ -141,7 +141,7 @@ typedef unsigned long ulong;
 #define LOCKSTEP_API __host__ __device__
 // A function as a template: of the precompiled header, clang loads templates when a file uses them, and all other
 // functions of devices that have bodies for each file. That took half of the time of parsing a small file. Functions
-// that programs may pass to others by their names are no templates, which have no type of their own.
+// that programs pass to others by name, such as make_float4, are not templates: a template has no type of its own.
 #define LOCKSTEP_FUNCTION                                                                                              \
     template <int = 0>                                                                                                 \
     LOCKSTEP_API inline

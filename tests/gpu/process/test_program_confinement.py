@@ -261,7 +261,7 @@ def own_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a C++ compiler as conda, Spack and environment modules do: not in the system's folders."""
     system_compiler = shutil.which("g++") or ""
     if not system_compiler:  # clang++ finds its parts elsewhere
-        needs.skip("g++: apt-get install g++")
+        needs.skip(needs.COMPILER)
     parts = tmp_path / "toolchain" / "lib"
     parts.mkdir(parents=True)
     for name in ("cc1plus", "collect2"):

@@ -113,7 +113,7 @@ def test_programs_are_modeled_until_their_last_measured_launch_and_results_are_k
 
 @needs.cplusplus
 @pytest.mark.parametrize(("limit", "is_complete"), [(2e10, True), (1e4, False)])
-def test_long_launches_and_many_repeated_ones_do_not_run(tmp_path, monkeypatch, limit, is_complete) -> None:
+def test_long_launches_and_many_repeated_ones_do_not_run(tmp_path, limit, is_complete) -> None:
     """The memory that a launch reads counts as written even if earlier launches are not repeated."""
     hecbench(tmp_path, "scale-cuda")
     main = tmp_path / "src" / "scale-cuda" / "main.cu"

@@ -1,6 +1,6 @@
 // Instructions of PTX as functions, which the front end calls for what stands in asm: mad.lo.s32 is
-// __lockstep_ptx_mad_lo_s32. What only hints, such as .approx and .ftz, has no part in a name. Clang takes most for host
-// functions, as device code does not call them by name: it loads all device functions with bodies for each file.
+// __lockstep_ptx_mad_lo_s32. What only hints, such as .approx and .ftz, has no part in a name. Most are declared as host
+// functions, since device code does not call them by name, and clang loads device functions with bodies for each file.
 #pragma once
 
 LOCKSTEP_API size_t __cvta_generic_to_shared(const void *pointer);

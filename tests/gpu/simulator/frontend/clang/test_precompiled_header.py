@@ -193,9 +193,6 @@ def test_functions_may_be_passed_by_their_names() -> None:
     assert out.tolist() == [5.5] * 32
 
 
-_DEVICE_ATTRIBUTE = CursorKind.CUDADEVICE_ATTR
-
-
 def list_loaded_functions(cursor: cindex.Cursor) -> Iterator[str]:
     """Yield the functions that clang loads whether a file uses them or not: on devices, with bodies, no templates."""
     for child in cursor.get_children():
@@ -203,7 +200,7 @@ def list_loaded_functions(cursor: cindex.Cursor) -> Iterator[str]:
             yield from list_loaded_functions(child)
         elif child.kind in {CursorKind.FUNCTION_DECL, CursorKind.CXX_METHOD, CursorKind.CONSTRUCTOR}:
             kinds = {part.kind for part in child.get_children()}
-            if kinds >= {_DEVICE_ATTRIBUTE, CursorKind.COMPOUND_STMT}:
+            if kinds >= {CursorKind.CUDADEVICE_ATTR, CursorKind.COMPOUND_STMT}:
                 yield child.spelling
 
 
