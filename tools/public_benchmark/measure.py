@@ -34,8 +34,6 @@ _OPERATIONS = {
 }
 _METRICS = (_TIME, _TRAFFIC, _INTEGER, *_OPERATIONS["spPerf"], *_OPERATIONS["dpPerf"])
 _LIMIT_S = 20
-_MAXIMUM_LAUNCHES = 24
-"""The most launches of a program to profile: the first of each kernel."""
 _CODE_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx")
 
 
@@ -60,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error.message, error.advice, file=sys.stderr)
         return 2
     deadline = time.monotonic() + 60 * options.minutes
-    chosen = {name: launches[0] for name, launches in programs.items() if (options.hecbench / "src" / name).is_dir()}
+    chosen = [name for name in programs if name in recipes and (options.hecbench / "src" / name).is_dir()]
     with (
         tempfile.TemporaryDirectory() as scratch,
         ThreadPoolExecutor(os.cpu_count()) as pool,
@@ -70,13 +68,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         writer.writeheader()
         builds = {
             name: pool.submit(_build, options.hecbench / "src" / name, recipes[name], Path(scratch) / name, deadline)
-            for name in chosen if name in recipes
+            for name in chosen
         }  # fmt: skip
         for name, build in builds.items():
             reason = build.result()
             if time.monotonic() > deadline:
                 break
-            rows = [] if reason else list(_profile(options.hecbench / "src" / name, Path(scratch) / name, chosen[name]))
+            rows = (
+                [] if reason else list(_profile(options.hecbench / "src" / name, Path(scratch) / name, programs[name]))
+            )
             writer.writerows(rows)
             file.flush()
             print(f"{name}: {reason or f'{len(rows)} launches'}", flush=True)
@@ -97,17 +97,19 @@ def _build(folder: Path, recipe: Recipe, target: Path, deadline: float) -> str:
     return (lines or [f"nvcc ends with {run.returncode}"])[0] if run.returncode else ""
 
 
-def _profile(folder: Path, program: Path, launch: MeasuredLaunch) -> Iterator[dict[str, str]]:
-    """Profile the first launch of each kernel of a program; yield a row for each."""
+def _profile(folder: Path, program: Path, launches: Sequence[MeasuredLaunch]) -> Iterator[dict[str, str]]:
+    """Profile the first launch of each kernel of a program, and end it after that; yield a row for each kernel."""
+    name, arguments = launches[0].program, launches[0].arguments
+    kernels = len({launch.kernel for launch in launches})
     command = [
         "timeout", "--signal=INT", "--kill-after=5", str(_LIMIT_S), "ncu", "--csv", "--print-units", "base",
-        "--clock-control", "none", "--kernel-id", ":::1", "--launch-count", str(_MAXIMUM_LAUNCHES), "--kill", "yes",
-        "--metrics", ",".join(_METRICS), str(program), *launch.arguments.split(),
+        "--clock-control", "none", "--kernel-id", ":::1", "--launch-count", str(kernels), "--kill", "yes",
+        "--metrics", ",".join(_METRICS), str(program), *arguments.split(),
     ]  # fmt: skip
     run = subprocess.run(command, cwd=folder, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     for shape, metrics in _read_launches(run.stdout.decode(errors="replace")):
         if metrics.get(_TIME, 0.0) > 0 and _TRAFFIC in metrics:
-            yield {**shape, **_compute_rates(metrics), "targetName": launch.program, "exeArgs": launch.arguments}
+            yield {**shape, **_compute_rates(metrics), "targetName": name, "exeArgs": arguments}
 
 
 def _read_launches(text: str) -> Iterator[tuple[dict[str, str], dict[str, float]]]:
