@@ -19,14 +19,14 @@ from gpu.timing.gpus import GpuDescription
 from gpu.timing.launch import LaunchEstimate, LaunchModel
 from gpu.timing.ptx.assembler import assemble_kernel
 from gpu.timing.ptx.machine import PtxMachine, find_called_function
-from gpu.timing.ptx.memory import FIRST_ARRAY, WINDOW_BITS, SampledMemory
+from gpu.timing.ptx.memory import FIRST_ARRAY, WINDOW_BITS, SampledMemory, Window
 from gpu.timing.ptx.program import PtxKernel, PtxProgram, PtxVariable, parse_ptx
 from gpu.timing.ptx.sampled_blocks import GridShape
 from gpu.timing.timeline import LaunchTimelines
 
 Array = npt.NDArray[Any]
 
-_FIRST_VARIABLE_WINDOW = 1000
+_FIRST_VARIABLE_WINDOW = 1 << 22
 """The window number of the file's first variable; arrays are numbered from 0, and no launch has this many."""
 
 
@@ -105,7 +105,11 @@ class ModeledFile:
         }
 
     def estimate_launch(
-        self, kernel: str, shape: GridShape, arguments: Sequence[Array | SimulatedTensorMap | np.generic | None]
+        self,
+        kernel: str,
+        shape: GridShape,
+        arguments: Sequence[Array | SimulatedTensorMap | np.generic | None],
+        find_window: Callable[[int], Window | None] = lambda window: None,
     ) -> LaunchEstimate:
         """Predict the time of a launch.
 
@@ -114,9 +118,12 @@ class ModeledFile:
         kernel : str
         shape : GridShape
         arguments : sequence
-            For a pointer the array's bytes or None; for a tensor map a SimulatedTensorMap; otherwise a NumPy scalar.
+            For a pointer the array's bytes or None; for a tensor map a SimulatedTensorMap; otherwise a NumPy scalar,
+            as for a pointer's address.
+        find_window : callable
+            Finds the memory of addresses in arguments or memory, as of `SampledMemory`.
         """
-        model, parameters, memory = self._prepare_launch(kernel, arguments)
+        model, parameters, memory = self._prepare_launch(kernel, arguments, find_window)
         return model.estimate_launch(shape, parameters, memory)
 
     def build_timelines(
@@ -140,7 +147,10 @@ class ModeledFile:
         return replace(timelines, kernel=kernel, source=self.source)
 
     def _prepare_launch(
-        self, kernel: str, arguments: Sequence[Array | SimulatedTensorMap | np.generic | None]
+        self,
+        kernel: str,
+        arguments: Sequence[Array | SimulatedTensorMap | np.generic | None],
+        find_window: Callable[[int], Window | None] = lambda window: None,
     ) -> tuple[LaunchModel, Array, SampledMemory]:
         """Return a kernel's model, its parameter buffer, and the memory of its pointers."""
         ptx_kernel, model = self._build_model(kernel)
@@ -155,7 +165,7 @@ class ModeledFile:
                 numbers[id(array)] = len(arrays)
                 arrays.append(array)
         variables = {_FIRST_VARIABLE_WINDOW + number: self._variables[name] for number, name in enumerate(names)}
-        memory = SampledMemory({**dict(enumerate(arrays)), **variables})
+        memory = SampledMemory({**dict(enumerate(arrays)), **variables}, find_window)
         last_parameter = ptx_kernel.parameters[-1] if ptx_kernel.parameters else None
         parameters = np.zeros(last_parameter.offset + last_parameter.size + 16 if last_parameter else 16, np.uint8)
         for parameter, argument in zip(ptx_kernel.parameters, arguments, strict=True):

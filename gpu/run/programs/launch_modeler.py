@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from gpu.base.errors import LockstepError
-from gpu.hosts.driver.memory import GlobalMemory
-from gpu.simulator.executor.state.pointers import PointerValue
+from gpu.hosts.driver.memory import GlobalMemory, address_of
+from gpu.simulator.executor.state.memory import FlatMemory
+from gpu.simulator.executor.state.pointers import PointerValue, to_pointer
 from gpu.simulator.simulated_module import SimulatedModule
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.kernels import ModeledFile, compile_with_llvm
 from gpu.timing.launch import LaunchEstimate
+from gpu.timing.ptx.memory import WINDOW_BITS, Window
 from gpu.timing.ptx.sampled_blocks import GridShape
 
 TIME_LIMIT_S = 3.0
@@ -65,14 +67,24 @@ class LaunchModeler:
         _, file = self._files[id(module)]
         for name, data in module.read_variables().items():
             file.set_variable(name, data)
-        return file.estimate_launch(kernel, shape, [_to_model_argument(value) for value in values])
+        return file.estimate_launch(kernel, shape, [_to_model_argument(value) for value in values], _find_window)
 
 
 def _to_model_argument(value: Any) -> Any:
-    """Return a launch's argument in the form that the timing model needs."""
+    """Return a launch's argument in the form that the timing model needs: addresses as the program's, if possible."""
     if not isinstance(value, PointerValue):
         return value
     memory = value.memory
     if not isinstance(memory, GlobalMemory):
         return None
+    if _find_window(address_of(memory) >> WINDOW_BITS):
+        return value.number()
     return memory.data[int(np.asarray(value.offset).flat[0]) :]
+
+
+def _find_window(number: int) -> Window | None:
+    """Return the device memory with addresses of its own in a window; the host's addresses share windows."""
+    start = 1 << WINDOW_BITS - 1  # where the simulator's pointers to a memory's first byte are
+    pointer = to_pointer(np.int64((number << WINDOW_BITS) + start))
+    is_start = isinstance(pointer.memory, FlatMemory) and pointer.offset == 0
+    return Window(pointer.memory.data, start) if is_start else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,22 @@ _COPIED_SHARE = 1 / 4
 _OFFSET_MASK = np.int64((1 << WINDOW_BITS) - 1)
 
 
+@dataclass(frozen=True)
+class Window:
+    """The array of a window.
+
+    Parameters
+    ----------
+    data : array of uint8
+        One-dimensional.
+    start : int
+        The offset of its first byte in the window.
+    """
+
+    data: Array
+    start: int = 0
+
+
 class SampledMemory:
     """Byte arrays in a virtual address space.
 
@@ -27,6 +44,8 @@ class SampledMemory:
     ----------
     arrays : mapping of int to array
         One-dimensional uint8 arrays by number. Stores change them until `restore` is called.
+    find_window : callable
+        Returns the array of another window, as of an address that is stored in memory; None if there is none.
 
     Attributes
     ----------
@@ -34,8 +53,11 @@ class SampledMemory:
         The number of stores so far that changed a value.
     """
 
-    def __init__(self, arrays: Mapping[int, Array]) -> None:
-        self._arrays = dict(arrays)
+    def __init__(
+        self, arrays: Mapping[int, Array], find_window: Callable[[int], Window | None] = lambda window: None
+    ) -> None:
+        self._windows = {FIRST_ARRAY + number: Window(array) for number, array in arrays.items()}
+        self._find_window = find_window
         self._views: dict[tuple[int, Any], Array] = {}
         self._changes: list[_Change] = []
         self._copied: set[tuple[int, int]] = set()
@@ -45,7 +67,7 @@ class SampledMemory:
     @property
     def sizes(self) -> dict[int, int]:
         """The size of each array in bytes, by the number of its window."""
-        return {FIRST_ARRAY + number: array.size for number, array in self._arrays.items()}
+        return {number: window.data.size for number, window in self._windows.items()}
 
     def address(self, number: int) -> np.int64:
         """Return the address of an array's first byte."""
@@ -112,24 +134,24 @@ class SampledMemory:
         windows = addresses >> WINDOW_BITS
         first = int(windows[0]) if addresses.size else 0
         if (windows == first).all():
-            return (
-                [(None, self._array_view(first, dtype), (addresses & _OFFSET_MASK) // dtype.itemsize)] if first else []
-            )
+            return [(None, *self._find_elements(first, addresses, dtype))] if first else []
         parts: list[tuple[Array | None, Array, Array]] = []
         for window in np.unique(windows).tolist():
             selection = windows == window
-            parts.append(
-                (selection, self._array_view(window, dtype), (addresses[selection] & _OFFSET_MASK) // dtype.itemsize)
-            )
+            parts.append((selection, *self._find_elements(window, addresses[selection], dtype)))
         return parts
 
-    def _array_view(self, window: int, dtype: np.dtype[Any]) -> Array:
-        key = (window, dtype)
+    def _find_elements(self, number: int, addresses: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+        """Return the array of a window as `dtype`, and the indices of the elements at addresses."""
+        key = (number, dtype)
         if key not in self._views:
-            number = window - FIRST_ARRAY
-            array = self._arrays.get(number, np.zeros(0, np.uint8))
+            window = self._windows.get(number) or self._find_window(number)
+            if window is not None:
+                self._windows[number] = window
+            array = np.zeros(0, np.uint8) if window is None else window.data
             self._views[key] = array[: array.size // dtype.itemsize * dtype.itemsize].view(dtype)
-        return self._views[key]
+        start = self._windows[number].start if number in self._windows else 0
+        return self._views[key], ((addresses & _OFFSET_MASK) - start) // dtype.itemsize
 
 
 def _undo(changes: list[_Change]) -> None:

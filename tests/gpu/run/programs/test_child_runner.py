@@ -20,6 +20,7 @@ from gpu.hosts.driver.journal import (
     set_current_journal,
 )
 from gpu.hosts.driver.launches import LoadedModule
+from gpu.hosts.driver.memory import address_of, new_memory
 from gpu.hosts.program import host_compiler
 from gpu.hosts.pycuda import driver
 from gpu.messages.kernels import CheckSource
@@ -223,6 +224,76 @@ def test_what_the_model_does_not_follow_has_no_time_and_runs_all_the_same():
     module = SimulatedModule(ADD, Path("add.cu"), {})
     assert modeler(module, "nothing", (1, 1, 1), (32, 1, 1), 0, ()) is None
     assert modeler(module, "add", (1, 1, 1), (32, 1, 1), 0, ()) is None
+
+
+def model_last_launch(text: str, shape: tuple[int, int], *launches: tuple[str, bytes]) -> float:
+    """Return the modeled microseconds of the last of some launches."""
+    journal, outer = Journal(model_launch=LaunchModeler(find_gpu("h200"))), current_journal()
+    set_current_journal(journal)
+    try:
+        module = LoadedModule(SimulatedModule(text, Path("modeled.cu"), {}), text)
+        for kernel, arguments in launches:
+            module.launch(kernel, (shape[0], 1, 1), (shape[1], 1, 1), arguments)
+    finally:
+        set_current_journal(outer)
+    time_us = journal.entries[-1].modeled_us
+    assert time_us is not None
+    return time_us
+
+
+REPEATS = """
+struct Work { const int *counts; float *results; };
+__device__ void repeat(const int *counts, float *results) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0.0f;
+    for (int k = 0; k < counts[i]; ++k) sum = sum * 0.5f + 1.0f;
+    results[i] = sum;
+}
+__global__ void with_pointers(const int *counts, float *results) { repeat(counts, results); }
+__global__ void with_structure(Work work) { repeat(work.counts, work.results); }
+__global__ void with_stored_pointers(const Work *work) { repeat(work->counts, work->results); }
+"""
+
+
+def test_pointers_in_structures_are_modeled_like_arguments():
+    threads = 64 * 256
+    counts, results, work = new_memory(4 * threads), new_memory(4 * threads), new_memory(16)
+    counts.data.view(np.int32)[:] = 20000
+    pointers = np.array([address_of(counts), address_of(results)], np.int64)
+    work.data.view(np.int64)[:] = pointers
+    for memory in (counts, results, work):
+        memory.mark_written()
+    arguments = pointers.tobytes()
+    expected = model_last_launch(REPEATS, (64, 256), ("with_pointers", arguments))
+    assert expected > 20, "the counts are read"
+    assert model_last_launch(REPEATS, (64, 256), ("with_structure", arguments)) == pytest.approx(expected, rel=0.1)
+    stored = np.int64(address_of(work)).tobytes()
+    assert model_last_launch(REPEATS, (64, 256), ("with_stored_pointers", stored)) == pytest.approx(expected, rel=0.2)
+
+
+ADDRESSES = """
+__global__ void write(unsigned long long *words, unsigned *errors) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    words[i] = (unsigned long long)(words + i);
+}
+__global__ void compare(unsigned long long *words, unsigned *errors) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (words[i] != (unsigned long long)(words + i)) atomicAdd(errors, 1);
+}
+"""
+
+
+def test_addresses_that_a_program_stored_equal_those_that_are_modeled():
+    threads = 1024 * 256
+    words, errors = new_memory(8 * threads), new_memory(4)
+    errors.data[:] = 0
+    errors.mark_written()
+    words.data[:] = 0
+    words.mark_written()
+    arguments = np.array([address_of(words), address_of(errors)], np.int64).tobytes()
+    unequal = model_last_launch(ADDRESSES, (1024, 256), ("compare", arguments))
+    equal = model_last_launch(ADDRESSES, (1024, 256), ("write", arguments), ("compare", arguments))
+    assert equal < unequal / 2, "without errors there are no atomic operations"
 
 
 def test_a_failed_launch_has_no_modeled_time():
