@@ -459,11 +459,10 @@ class SampledBlocks:
             starts, sectors = find_distinct_words(rows, mask.rows, scalar=not places.ndim)
             passes = count_constant_lines(starts, sectors)
         if kind == "global" or kind == "local":
+            active = mask.rows
             if kind == "local":
-                rows = (np.int64(LOCAL_WINDOW) << WINDOW_BITS) + (
-                    (rows // 4 * self.lanes + self._lane_numbers.reshape(-1, WARP)[warps]) * 4
-                )
-            starts, sectors = find_distinct_sectors(rows, mask.rows, scalar=not places.ndim and kind == "global")
+                rows, active = self._locate_local_words(rows, warps, size), np.tile(active, max(1, size // 4))
+            starts, sectors = find_distinct_sectors(rows, active, scalar=not places.ndim and kind == "global")
         conflicts = passes - minimum if kind == "shared" else np.zeros(warps.size, np.int64)
         rounds = count_contending_lanes(rows, mask.rows) if is_loop else None
         if is_loop:
@@ -472,6 +471,12 @@ class SampledBlocks:
             kind, operation, warps, lanes, passes, starts, sectors, conflicts, bool(volatile), rounds
         )
         self.requests.append((place, request))
+
+    def _locate_local_words(self, rows: Array, warps: Array, size: int) -> Array:
+        """Return the addresses of all words of an access to local memory, where a word of all lanes is in one place."""
+        lanes = self._lane_numbers.reshape(-1, WARP)[warps]
+        words = [((rows // 4 + word) * self.lanes + lanes) * 4 for word in range(max(1, size // 4))]
+        return (np.int64(LOCAL_WINDOW) << WINDOW_BITS) + np.concatenate(words, axis=1)
 
     def _count_block_rounds(self, access: SampledAccess) -> Array:
         """Return for each of a mask's warps how many threads of its block access one of its words of shared memory."""

@@ -264,8 +264,12 @@ def test_a_loop_that_waits_for_another_block_ends_though_it_holds_nan() -> None:
     assert cycles < 20 * LATENCY
 
 
-def test_local_memory_beyond_the_last_cache_is_stored_to_dram_and_loaded_from_it() -> None:
-    """Each thread stores an array and loads it; L2 and the L1 caches hold a part of what all resident threads use."""
+@pytest.mark.parametrize("words", [1, 4])
+def test_local_memory_beyond_the_last_cache_is_stored_to_dram_and_loaded_from_it(words: int) -> None:
+    """Each thread stores an array and loads it, by words or vectors; caches hold a part of all threads' arrays."""
+    store, load = ("st.local.u32 [%r6], %r1", "ld.local.u32 %r8, [%r6]")
+    if words == 4:
+        store, load = "st.local.v4.u32 [%r6], {%r1, %r1, %r1, %r1}", "ld.local.v4.u32 {%r8, %r9, %r10, %r11}, [%r6]"
 
     def count_dram_bytes(size: int) -> float:
         loops = "".join(
@@ -274,13 +278,13 @@ def test_local_memory_beyond_the_last_cache_is_stored_to_dram_and_loaded_from_it
         $L{label}:
             add.s32 %r6, %r7, %r5;
             {access};
-            add.s32 %r5, %r5, 4;
+            add.s32 %r5, %r5, {4 * words};
             setp.lt.u32 %p1, %r5, {size};
             @%p1 bra $L{label};
             """
-            for label, access in ((1, "st.local.u32 [%r6], %r1"), (2, "ld.local.u32 %r8, [%r6]"))
+            for label, access in ((1, store), (2, load))
         )
-        return estimate(f".local .align 4 .b8 words[{size}]; mov.u32 %r7, words; {loops} ret;", blocks, 256).dram_bytes
+        return estimate(f".local .align 16 .b8 words[{size}]; mov.u32 %r7, words; {loops} ret;", blocks, 256).dram_bytes
 
     blocks, resident = 10000, H200.multiprocessors * 2048
     held = H200.last_cache_bytes + H200.multiprocessors * H200.first_cache_bytes
