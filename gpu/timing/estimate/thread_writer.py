@@ -173,8 +173,8 @@ class ThreadWriter(ValueWriter):
             case ir.DeclareMemory(slot, size, values, zeroed):
                 alignment = min((_find_place_alignment(value.type) for _, value in values), default=_ALIGNMENT)
                 address = frame.arrays.setdefault(slot, asm.alloca(size, "array", alignment))
-                if zeroed:
-                    asm.fill(address, 0, size)
+                if zeroed and sum(value.type.size for _, value in values) < size:
+                    asm.fill(address, 0, size, align=alignment)
                 for offset, value in values:
                     self._store_value(frame, asm.offset(address, offset), value)
             case ir.Block(statements):

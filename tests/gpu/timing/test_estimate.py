@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -315,6 +317,19 @@ def test_an_array_in_a_structure_by_value_is_indexed_among_the_arguments(tmp_pat
     ptx = generate_ptx(kernel.function, kernel.variables, "8.6")
     assert ".local" not in ptx
     assert "ld.param.b32" in ptx
+
+
+@pytest.mark.parametrize("values", [", ".join(str(i * i % 251) for i in range(256)), "0"])
+def test_a_local_array_is_initialized_with_wide_stores_once(values, tmp_path) -> None:
+    """As nvcc's PTX, which stores 8 bytes at a time, and all bytes once."""
+    text = f"""extern "C" __global__ void pick(unsigned char *to, const unsigned char *from) {{
+        unsigned char table[256] = {{{values}}};
+        table[from[threadIdx.x]] += 1;
+        to[threadIdx.x] = table[to[threadIdx.x]];
+    }}"""
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("pick")
+    ptx = generate_ptx(kernel.function, kernel.variables, "8.6")
+    assert re.findall(r"st\.local\S*b8|bra", ptx) == ["st.local.b8"], "the store of the sum, and no loop"
 
 
 def test_a_function_of_a_constant_is_a_constant(tmp_path) -> None:
