@@ -125,6 +125,8 @@ class ModeledTime:
         Error of such times in comparisons with measurements; None if there were none.
     all_executed : bool
         Whether every launch ran on the data that earlier launches left.
+    is_complete : bool
+        Whether the timing model followed the blocks of all launches to their end.
     operations, least_bytes : float
         Operations on data, and minimum traffic; 0 if unknown.
     work : float
@@ -148,6 +150,7 @@ class ModeledTime:
     source: str
     error: ErrorBound | None = None
     all_executed: bool = True
+    is_complete: bool = True
     operations: float = 0.0
     least_bytes: float = 0.0
     work: float = 0.0

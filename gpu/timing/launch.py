@@ -86,6 +86,8 @@ class LaunchEstimate:
         Operations of all threads together, of which a multiply-add is two.
     block_starts_us : float
         The time in microseconds that starting all blocks takes at least.
+    is_complete : bool
+        Whether the sampled blocks were followed to their end; otherwise the rest of their work is a guess at best.
     """
 
     time_us: float
@@ -105,6 +107,7 @@ class LaunchEstimate:
     float32_operations: float = 0.0
     float64_operations: float = 0.0
     block_starts_us: float = 0.0
+    is_complete: bool = True
 
     @property
     def limiting_resource(self) -> str:
@@ -265,6 +268,7 @@ class LaunchModel:
             count_loads_in_flight(self._kernel, self._code, path.steps, sample.resident_blocks * shape.warps),
             self._machine.kernel.shared_bytes + shape.shared_bytes, counts["float32"], counts["float64"],
             total * sample.memory.rates.block_start_cycles / min(total, gpu.multiprocessors) / gpu.clock_ghz / 1e3,
+            path.completed,
         )  # fmt: skip
 
     def _compute_constants_us(self, sample: LaunchSample) -> float:

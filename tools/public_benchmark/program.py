@@ -126,7 +126,7 @@ class LaunchRecorder:
             "time_us": estimate.time_us, "dram_bytes": estimate.dram_bytes, "limit": estimate.limiting_resource,
             "float32_operations": estimate.float32_operations, "float64_operations": estimate.float64_operations,
             "lane_instructions": WARP * estimate.instructions, "breakdown": dict(estimate.breakdown),
-            "seconds": round(time.process_time() - begin, 2),
+            "seconds": round(time.process_time() - begin, 2), "complete": estimate.is_complete,
         }  # fmt: skip
 
 

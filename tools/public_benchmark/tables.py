@@ -217,9 +217,10 @@ def _format_misses(title: str, launches: Sequence[ComparedLaunch]) -> Iterator[s
     for launch, ratio in _find_misses(launches):
         measured, result = launch.measured, launch.result
         stale = "" if result["true_values"] else ", memory not written"
+        cut = "" if result.get("complete", True) else ", not followed to the end"
         yield (
             f"| {measured.program} | {_shorten(measured.key)} | {title} | {measured.time_us:.1f} "
-            f"| {result['time_us']:.1f} | {ratio:.2f} | {result['limit']}{stale} |"
+            f"| {result['time_us']:.1f} | {ratio:.2f} | {result['limit']}{stale}{cut} |"
         )
 
 

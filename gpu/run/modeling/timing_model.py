@@ -61,6 +61,11 @@ class ModeledRun:
         return sum(launch.time_us for launch in self.launches)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether the timing model followed the blocks of all launches to their end."""
+        return all(launch.estimate is None or launch.estimate.is_complete for launch in self.launches)
+
+    @property
     def breakdown(self) -> dict[str, float]:
         """Microseconds of all launches by resource, each as if it were the only limit."""
         total: dict[str, float] = {}
@@ -119,6 +124,7 @@ class ModeledRun:
             "source": self.source,
             "note": self.note,
             "true_values": self.all_ran,
+            "complete": self.is_complete,
             "launches": [
                 {
                     "kernel": launch.kernel,
@@ -188,6 +194,8 @@ class ModeledRun:
             rows.append(
                 ("values", "some launches took too long to execute here; later launches did not read their results")
             )
+        if not self.is_complete:
+            rows.append(("followed", "not to the end of the blocks, which is too long: the time may be much too low"))
         return rows
 
 

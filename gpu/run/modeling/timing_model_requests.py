@@ -140,6 +140,7 @@ def summarize_run(run: ModeledRun, operations: float) -> ModeledTime:
         source=run.source,
         error=run.error,
         all_executed=run.all_ran,
+        is_complete=run.is_complete,
         operations=operations,
         lines=collect_line_codes(run.machine_kernels),
     )

@@ -136,6 +136,8 @@ class ModeledCard(Card):
         notes = [_MODELED_TIP, tip, model.source_sentence]
         if not model.all_executed:
             notes.append("Some launches take too long to execute here: later launches lack their results.")
+        if not model.is_complete:
+            notes.append("The blocks are too long to be followed to their end: the time may be much too low.")
         self.badge.show_text("modeled", "neutral" if model.validated else "warn", "\n".join(notes))
         self._notes = notes
         self._show_accuracy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu.cli import main as cli
 from gpu.timing import launch
 from gpu.timing.caches import iterate_visits
 from gpu.timing.gpus import find_gpu
@@ -14,6 +15,7 @@ from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.program import parse_ptx
 from gpu.timing.ptx.sampled_blocks import GridShape
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 VISITS = 2000
 TEXT = """
@@ -90,5 +92,34 @@ def test_long_searches_take_as_long_per_iteration_as_their_executed_part() -> No
     memory, parameters = build_memory(20_000, places, 20_000)
     model = LaunchModel(PtxMachine(parse_ptx(TEXT).find_kernel("k"), {}), find_gpu("h200"), 16)
     found = model.estimate_launch(GridShape((264, 1, 1), (1024, 1, 1)), parameters, memory)
+    assert not found.is_complete
     assert found.limiting_resource != "latency"
     assert found.time_us < 1.5 * max(found.breakdown.values())
+
+
+def test_a_launch_that_is_not_followed_to_its_end_says_so(tmp_path, capsys) -> None:
+    file = tmp_path / "search.cu"
+    file.write_text("""__global__ void search(const int *in, int *out, int n) {
+        int i = 0;
+        while (i < n && in[i % 1024] == 0) ++i;
+        out[threadIdx.x] = i;
+    }""")
+    command = [
+        "model",
+        str(file),
+        "search",
+        "--grid",
+        "4",
+        "--block",
+        "64",
+        "--arg",
+        "zeros:4096",
+        "--arg",
+        "zeros:256",
+    ]
+    rows = {}
+    for count in (16, 100 * VISITS):
+        assert cli.main([*command, "--arg", str(count)], NO_WINDOW) == 0
+        rows[count] = capsys.readouterr().out
+    assert "followed" not in rows[16]
+    assert "not to the end of the blocks" in rows[100 * VISITS]

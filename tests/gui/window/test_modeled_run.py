@@ -134,6 +134,17 @@ def test_a_measured_time_of_the_same_gpu_is_compared(qtbot, scan, monkeypatch) -
     qtbot.waitUntil(lambda: label.toolTip().startswith("never compared"))
 
 
+def test_what_a_time_lacks_is_in_its_badge(scan) -> None:
+    card = scan.page.modeled_card
+    model = card.model
+    assert "much too low" not in card.badge.toolTip()
+    card.show_model(replace(model, all_executed=False))
+    assert "later launches lack their results" in card.badge.toolTip()
+    card.show_model(replace(model, is_complete=False))
+    assert "the time may be much too low" in card.badge.toolTip()
+    assert "lack their results" not in card.badge.toolTip()
+
+
 def test_the_gpu_of_the_last_time_comes_back(make_window, saved_settings) -> None:
     saved_settings.gpu = "l4"
     assert make_window().header.gpu.currentData() == "l4"
