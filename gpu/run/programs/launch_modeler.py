@@ -86,5 +86,5 @@ def _find_window(number: int) -> Window | None:
     """Return the device memory with addresses of its own in a window; the host's addresses share windows."""
     start = 1 << WINDOW_BITS - 1  # where the simulator's pointers to a memory's first byte are
     pointer = to_pointer(np.int64((number << WINDOW_BITS) + start))
-    is_start = isinstance(pointer.memory, FlatMemory) and pointer.offset == 0
-    return Window(pointer.memory.data, start) if is_start else None
+    memory = pointer.memory if pointer.offset == 0 else None
+    return Window(memory.data, start) if isinstance(memory, FlatMemory) else None
