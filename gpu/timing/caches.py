@@ -18,7 +18,7 @@ from gpu.timing.ptx.requests import CONSTANT_LINE_WORDS
 
 Array = npt.NDArray[Any]
 
-_LINE = 128
+_LINE, _LINE_SECTORS = 128, 4
 _SETS = 64
 _WINDOW_SHIFT = WINDOW_BITS - 5
 _LOAD, _STORE, _UNCACHED = 0, 1, 2
@@ -28,6 +28,9 @@ which a loop reads all words of its lines."""
 _CONSTANT_WINDOW_SHIFT = WINDOW_BITS - 6
 CACHED_SPACES = ("global", "local")
 """The state spaces whose requests L1 and L2 cache."""
+_NO_LINES = np.zeros(0, np.int64)
+_SKIPPED_WINDOW, _MAXIMUM_SKIPPED_LINES = 3, 1 << 21
+"""The window of lines that skipped iterations load, and the most of them to simulate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +140,8 @@ def simulate_l1_cache(
 ) -> dict[int, CachedRequest]:
     """Simulate one multiprocessor's L1 cache, and its share of L2, on the requests of some warps.
 
-    In a basic block, a warp issues the loads that do not depend on each other before another warp's turn.
+    In a basic block, a warp issues the loads that do not depend on each other before another warp's turn. Skipped
+    iterations evict as many lines as they would load, if the iterations that they repeat loaded new ones.
 
     Parameters
     ----------
@@ -154,13 +158,22 @@ def simulate_l1_cache(
     dict of int to CachedRequest
         Each request's misses, by the request's id.
     """
-    requests: list[tuple[MemoryRequest, int]] = []
+    requests: list[tuple[MemoryRequest | None, int]] = []
     pieces: list[Array] = []
     kinds: list[Array] = []
     turns: list[Array] = []
     turn = 0
+    line_counts = _count_skipped_lines(steps, warps)
+    skipped_lines = 0
     for step in steps:
         if not isinstance(step, Visit):
+            count = min(line_counts[id(step)], max(size, far_size) // _LINE, _MAXIMUM_SKIPPED_LINES - skipped_lines)
+            requests.append((None, count))
+            pieces.append((_SKIPPED_WINDOW << _WINDOW_SHIFT) + _LINE_SECTORS * (skipped_lines + np.arange(count)))
+            kinds.append(np.full(count, _LOAD, np.uint8))
+            turns.append(np.full(count, turn))
+            skipped_lines += count
+            turn += 1
             continue
         levels = load_depths(step.block)
         for index, request in zip(step.instruction_indices, step.requests, strict=True):
@@ -192,6 +205,9 @@ def simulate_l1_cache(
     cached_requests: dict[int, CachedRequest] = {}
     index = 0
     for request, warp_count in requests:
+        if request is None:
+            index += warp_count
+            continue
         starts = request.starts[: warp_count + 1]
         sectors, request_hits = request.sectors[: starts[-1]], hits[index : index + int(starts[-1])]
         far_misses = _sum_intervals(~far_hits[index : index + int(starts[-1])], starts)
@@ -202,6 +218,42 @@ def simulate_l1_cache(
         )
     _limit_misses_after_skips(steps, cached_requests)
     return cached_requests
+
+
+def _count_skipped_lines(steps: Sequence[Step], warps: int) -> dict[int, int]:
+    """Return by the id of skipped iterations how many lines their first warps load that no visit before loaded."""
+
+    def find_lines(visits: Sequence[Visit]) -> list[Array]:
+        return [
+            np.unique(np.concatenate([
+                request.sectors[: request.starts[int(np.searchsorted(request.warps, warps))]] // _LINE_SECTORS
+                for request in visit.requests if request.space in CACHED_SPACES and request.kind == "ld"
+            ] or [_NO_LINES]))
+            for visit in visits
+        ]  # fmt: skip
+
+    def count_lines(skipped: RepeatedIterations, visits: int) -> int:
+        inside = [each for each in skipped.steps if isinstance(each, Visit)]
+        own = np.unique(np.concatenate([_NO_LINES, *find_lines(inside)]))
+        places = np.minimum(np.searchsorted(lines, own), max(lines.size - 1, 0))
+        is_new = (lines[places] != own) | (first_visits[places] >= visits - len(inside)) if lines.size else own >= 0
+        deeper = sum(count_lines(each, visits) for each in skipped.steps if not isinstance(each, Visit))
+        return skipped.times * (int(is_new.sum()) + deeper)
+
+    if all(isinstance(step, Visit) for step in steps):
+        return {}
+    pieces = find_lines([step for step in steps if isinstance(step, Visit)])
+    numbers = np.repeat(np.arange(len(pieces)), [piece.size for piece in pieces])
+    lines, places = np.unique(np.concatenate([_NO_LINES, *pieces]), return_index=True)
+    first_visits = numbers[places]
+    counts: dict[int, int] = {}
+    visits = 0
+    for step in steps:
+        if isinstance(step, Visit):
+            visits += 1
+        else:
+            counts[id(step)] = count_lines(step, visits)
+    return counts
 
 
 def _find_hits(sectors: Array, kinds: Array, turns: Array, size: int) -> Array:

@@ -697,3 +697,20 @@ def test_a_switch_with_many_cases_becomes_branches(tmp_path) -> None:
     PtxMachine(kernel, {}).run(GridShape((1, 1, 1), (1, 1, 1)), address, range(1), memory)
     assert found.tolist() == wanted.tolist()
     assert found[49] != 49 + 7
+
+
+@pytest.mark.parametrize(("columns", "reads"), [(1024, 1), (1 << 16, 2)])
+def test_a_second_loop_loads_what_the_caches_lost_of_the_first(columns, reads, tmp_path, without_nvcc) -> None:
+    """As a softmax that reads each row twice: a row of 256 KB of each of 408 blocks exceeds the caches."""
+    text = """extern "C" __global__ void scale(const float *in, float *sums, int columns) {
+        const float *row = in + (size_t)blockIdx.x * columns;
+        float top = 0.0f, sum = 0.0f;
+        for (int i = threadIdx.x; i < columns; i += blockDim.x) top = fmaxf(top, row[i]);
+        __syncthreads();
+        for (int i = threadIdx.x; i < columns; i += blockDim.x) sum += expf(row[i] - top);
+        sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+    }"""
+    arguments = [f"zeros:{4 * 1024 * columns}", f"zeros:{4 * 1024 * 256}", str(columns)]
+    found = model_kernel(tmp_path / "k.cu", text, "scale", 1024, 256, arguments, "rtx-3080").data()
+    loaded = found["dram_bytes"] - 4 * 1024 * 256
+    assert loaded == pytest.approx(reads * 4 * 1024 * columns, rel=0.15)
