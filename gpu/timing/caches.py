@@ -204,17 +204,17 @@ def simulate_l1_cache(
     )
     cached_requests: dict[int, CachedRequest] = {}
     index = 0
-    for request, warp_count in requests:
-        if request is None:
-            index += warp_count
+    for recorded, count in requests:
+        if recorded is None:
+            index += count
             continue
-        starts = request.starts[: warp_count + 1]
-        sectors, request_hits = request.sectors[: starts[-1]], hits[index : index + int(starts[-1])]
+        starts = recorded.starts[: count + 1]
+        sectors, request_hits = recorded.sectors[: starts[-1]], hits[index : index + int(starts[-1])]
         far_misses = _sum_intervals(~far_hits[index : index + int(starts[-1])], starts)
         index += request_hits.size
         misses = _sum_intervals(~request_hits, starts)
-        cached_requests[id(request)] = CachedRequest(
-            request, misses, _sum_intervals(_find_unpaired(sectors, ~request_hits, starts), starts), far_misses
+        cached_requests[id(recorded)] = CachedRequest(
+            recorded, misses, _sum_intervals(_find_unpaired(sectors, ~request_hits, starts), starts), far_misses
         )
     _limit_misses_after_skips(steps, cached_requests)
     return cached_requests
