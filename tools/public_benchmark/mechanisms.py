@@ -34,6 +34,8 @@ def find_mechanism(launch: ComparedLaunch, measurement: Measurement) -> str:
         return f"The measured figures contradict each other: what was counted takes at least {bound_us:.1f} us."
     if measured.time_us < _LAUNCH_BOUND_US:
         return f"Below {_LAUNCH_BOUND_US:.0f} us, where the start of the kernel dominates."
+    if ratio < 1 and not launch.result.get("complete", True):
+        return "The blocks take longer than the model follows them, 40,000 basic blocks."
     for title, count, modeled in _list_counts(launch):
         if _explains(count, modeled, ratio):
             return f"The measured program executes other work: {count:.3g} {title} were counted, {modeled:.3g} modeled."

@@ -204,6 +204,8 @@ def test_the_page_has_both_halves_each_miss_with_its_mechanism_and_each_refusal(
     assert "| not looked at | 100% of 2 |  | 50% of 2 | 100% of 2 |" in page
     assert f"| {tuned[0]} | k (1, 1, 1) (32, 1, 1) | looked at | 10.0 | 40.0 | 4.00 | memory |" in page
     assert f"| {other[0]} | k (1, 1, 1) (32, 1, 1) | not looked at | 10.0 | 5.0 | 0.50 | memory |" in page
+    cut = {**programs, other[0]: [compared(other[0], 10.0, time_us=5.0, complete=False)]}
+    assert "| 0.50 | memory, not followed to the end |" in tables.format_section(cut, 385, MEASUREMENTS["rtx-3080"])
     assert "| looked at | 1 | it has \\| and \\<T> |" in page
 
 
@@ -229,6 +231,8 @@ def test_the_page_has_both_halves_each_miss_with_its_mechanism_and_each_refusal(
         (10.0, {"dram_bytes": 2e3, "result_us": 5.0, "result_dram_bytes": 5e5}, ""),
         (10.0, {"lanes": 6e5, "result_us": 20.0}, "5e+05 instructions of threads at most"),
         (10.0, {"lanes": 6e5, "result_us": 5.0}, ""),
+        (10.0, {"complete": False, "result_us": 5.0}, "longer than the model follows them"),
+        (10.0, {"complete": False, "result_us": 20.0}, ""),
     ],
 )
 def test_a_rule_finds_the_mechanism_that_the_measured_figures_show(time_us, figures, reason) -> None:
@@ -238,6 +242,7 @@ def test_a_rule_finds_the_mechanism_that_the_measured_figures_show(time_us, figu
     measured = MeasuredLaunch("p-cuda", "", "k", (1, 1, 1), (32, 1, 1), time_us, **counted)
     modeled = {name: figures.get(f"result_{name}", value) for name, value in usual.items()}
     result = {**modeled, "lane_instructions": figures.get("lanes", 4e5), "time_us": figures["result_us"]}
+    result["complete"] = figures.get("complete", True)
     found = find_mechanism(ComparedLaunch(measured, result), MEASUREMENTS["rtx-3080"])
     assert reason in found
     assert bool(found) == bool(reason)

@@ -37,7 +37,13 @@ def machine(tmp_path, monkeypatch):
         path = f"/old/src/{name}/{file}"
         entries.append({"output": f"CMakeFiles/{name}.dir/{file}.o", "file": path, "command": f"clang++ -c {path}"})
     (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
-    (tmp_path / "p.csv").write_text(HEADER + row("good-cuda", "k(int)", 4) + row("bad-cuda", "k(int)", 4))
+    launches = (
+        ("good-cuda", "k(int)", 4),
+        ("good-cuda", "k(int)", 8),
+        ("good-cuda", "other()", 4),
+        ("bad-cuda", "k(int)", 4),
+    )
+    (tmp_path / "p.csv").write_text(HEADER + "".join(row(*launch) for launch in launches))
     return tmp_path
 
 
@@ -57,7 +63,9 @@ def test_a_profiled_launch_is_read_like_a_public_one(machine, capsys) -> None:
     assert launch.time_us == pytest.approx(2.0)
     assert launch.dram_bytes == pytest.approx(4000)
     assert (launch.float32_operations, launch.float64_operations) == (pytest.approx(50), pytest.approx(3))
-    assert (machine / "profiled").read_text().split()[-1] == "65536"
+    command = (machine / "profiled").read_text().split()
+    assert command[-1] == "65536"
+    assert command[command.index("--launch-count") + 1] == "2", "two kernels, of which one was measured at two sizes"
 
 
 def test_no_program_starts_after_the_limit(machine, capsys) -> None:
