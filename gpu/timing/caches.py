@@ -21,7 +21,8 @@ Array = npt.NDArray[Any]
 _LINE, _LINE_SECTORS = 128, 4
 _SETS = 64
 _WINDOW_SHIFT = WINDOW_BITS - 5
-_LOAD, _STORE, _UNCACHED = 0, 1, 2
+_LOAD, _STORE, _UNCACHED, _SKIPPED, _SKIPPED_FAR = range(5)
+"""Kinds of requests; the last two are loads of skipped iterations in L1 and in the share of L2."""
 _CONSTANT_LINES, _DENSE_WORDS = 32, 4
 """Lines of a multiprocessor's constant cache: 2 KiB (Jia et al. 2018, arXiv:1804.06826); and the words per line from
 which a loop reads all words of its lines."""
@@ -140,8 +141,9 @@ def simulate_l1_cache(
 ) -> dict[int, CachedRequest]:
     """Simulate one multiprocessor's L1 cache, and its share of L2, on the requests of some warps.
 
-    In a basic block, a warp issues the loads that do not depend on each other before another warp's turn. Skipped
-    iterations evict as many lines as they would load, if the iterations that they repeat loaded new ones.
+    In a basic block, a warp issues the loads that do not depend on each other before another warp's turn. If skipped
+    iterations load new lines, each cache keeps the share of earlier lines that its size is of all lines: it does not
+    always evict the least recently used one.
 
     Parameters
     ----------
@@ -164,15 +166,18 @@ def simulate_l1_cache(
     turns: list[Array] = []
     turn = 0
     line_counts = _count_skipped_lines(steps, warps)
+    sizes = {_SKIPPED: size // _LINE, _SKIPPED_FAR: far_size // _LINE}
     skipped_lines = 0
     for step in steps:
         if not isinstance(step, Visit):
-            count = min(line_counts[id(step)], max(size, far_size) // _LINE, _MAXIMUM_SKIPPED_LINES - skipped_lines)
-            requests.append((None, count))
-            pieces.append((_SKIPPED_WINDOW << _WINDOW_SHIFT) + _LINE_SECTORS * (skipped_lines + np.arange(count)))
-            kinds.append(np.full(count, _LOAD, np.uint8))
-            turns.append(np.full(count, turn))
-            skipped_lines += count
+            new, executed = line_counts[id(step)]
+            for kind, lines in sizes.items():
+                count = min(int(new * min(1.0, lines / max(new + executed, 1))), _MAXIMUM_SKIPPED_LINES - skipped_lines)
+                requests.append((None, count))
+                pieces.append((_SKIPPED_WINDOW << _WINDOW_SHIFT) + _LINE_SECTORS * (skipped_lines + np.arange(count)))
+                kinds.append(np.full(count, kind, np.uint8))
+                turns.append(np.full(count, turn))
+                skipped_lines += count
             turn += 1
             continue
         levels = load_depths(step.block)
@@ -193,9 +198,12 @@ def simulate_l1_cache(
     if not pieces:
         return {}
     all_sectors, all_kinds, all_turns = np.concatenate(pieces), np.concatenate(kinds), np.concatenate(turns)
-    hits = _find_hits(all_sectors, all_kinds, all_turns, size)
+    is_near = all_kinds != _SKIPPED_FAR
+    hits = np.zeros(all_sectors.size, np.bool_)
+    near_kinds = np.where(all_kinds == _SKIPPED, _LOAD, all_kinds).astype(np.uint8)[is_near]
+    hits[is_near] = _find_hits(all_sectors[is_near], near_kinds, all_turns[is_near], size)
     far_hits = hits.copy()  # what L2 processes: its sectors have the same lines
-    reaches_far = ~hits & (all_kinds != _UNCACHED)
+    reaches_far = ~hits & (all_kinds != _UNCACHED) & (all_kinds != _SKIPPED)
     far_hits[reaches_far] = _find_hits(
         all_sectors[reaches_far],
         np.full(np.count_nonzero(reaches_far), _LOAD, np.uint8),
@@ -220,8 +228,8 @@ def simulate_l1_cache(
     return cached_requests
 
 
-def _count_skipped_lines(steps: Sequence[Step], warps: int) -> dict[int, int]:
-    """Return by the id of skipped iterations how many lines their first warps load that no visit before loaded."""
+def _count_skipped_lines(steps: Sequence[Step], warps: int) -> dict[int, tuple[int, int]]:
+    """Return by the id of skipped iterations how many new lines their first warps load, and all visits before."""
 
     def find_lines(visits: Sequence[Visit]) -> list[Array]:
         return [
@@ -246,13 +254,14 @@ def _count_skipped_lines(steps: Sequence[Step], warps: int) -> dict[int, int]:
     numbers = np.repeat(np.arange(len(pieces)), [piece.size for piece in pieces])
     lines, places = np.unique(np.concatenate([_NO_LINES, *pieces]), return_index=True)
     first_visits = numbers[places]
-    counts: dict[int, int] = {}
+    executed = np.cumsum(np.bincount(first_visits, minlength=len(pieces) + 1))
+    counts: dict[int, tuple[int, int]] = {}
     visits = 0
     for step in steps:
         if isinstance(step, Visit):
             visits += 1
         else:
-            counts[id(step)] = count_lines(step, visits)
+            counts[id(step)] = count_lines(step, visits), int(executed[visits - 1]) if visits else 0
     return counts
 
 
