@@ -24,7 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m tools.public_benchmark",
         description="Models HeCBench's kernels, and compares their times with measured ones.",
     )
-    parser.add_argument("--hecbench", metavar="DIR", type=Path, required=True, help="folder that contains src/")
+    parser.add_argument(
+        "--hecbench", metavar="DIR", type=Path, required=True, help="folder that contains src/, as it was measured"
+    )
     parser.add_argument(
         "--profile", metavar="CSV", type=Path, required=True, help="gpuFLOPBench's cuda-profiling/profiling-data.csv"
     )

@@ -10,13 +10,15 @@ from gpu.timing.gpus import GpuDescription, find_gpu
 GPUFLOPBENCH = "https://github.com/Scientific-Computing-Lab/gpuFLOPBench"
 
 _BY_OTHERS = f"""\
-[gpuFLOPBench]({GPUFLOPBENCH}) measured these launches, of programs
-built by clang, with Nsight Compute, which locks the GPU to its base clock, 1.44 GHz, and empties the caches. Its times
-exclude the gaps between kernels: an empty kernel takes 1.7 us, to which the model's launch time was set."""
+[gpuFLOPBench]({GPUFLOPBENCH}) measured these launches, of its copies
+of the programs, built by clang, with Nsight Compute, which locks the GPU to its base clock, 1.44 GHz, and empties the
+caches. The same copies are modeled; later versions of some programs do other work. The times exclude the gaps between
+kernels: an empty kernel takes 1.7 us, to which the model's launch time was set."""
 _BY_US = f"""\
 We measured these launches with `python -m tools.public_benchmark.measure`: the programs and arguments of
 [gpuFLOPBench]({GPUFLOPBENCH}), built by nvcc, with Nsight
-Compute, free clocks and empty caches. An empty kernel takes {{empty}}, to which the model's launch time was set."""
+Compute, free clocks and empty caches. An empty kernel takes {{empty}}, to which the model's launch time was set. These
+are the model's first answers: nothing was changed for these measurements."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,8 @@ class Measurement:
     ----------
     gpu : str
         The key of the GPU's description.
-    dram_gb_s : float
-        The rate of DRAM in the GPU's data sheet.
+    dram_gb_s, host_gb_s : float
+        The rates of DRAM in the GPU's data sheet, and of the bus to the host in each direction.
     launch_us : float
         The launch time with which the model gives the profiler's time of an empty kernel. The profiler measures from
         the start to the end of the kernel, events also the gaps between kernels.
@@ -39,6 +41,7 @@ class Measurement:
     gpu: str
     clock_ghz: float
     dram_gb_s: float
+    host_gb_s: float
     launch_us: float
     note: str
 
@@ -78,9 +81,9 @@ class Measurement:
 MEASUREMENTS: Mapping[str, Measurement] = {
     each.gpu: each
     for each in (
-        Measurement("rtx-3080", 1.44, 760.3, 1.3, _BY_OTHERS),
-        Measurement("h100", 1.98, 3352.0, 1.76, _BY_US.format(empty="2.1 us")),
-        Measurement("h200", 1.98, 4800.0, 1.76, _BY_US.format(empty="2.1 us on an H100")),
+        Measurement("rtx-3080", 1.44, 760.3, 32.0, 1.3, _BY_OTHERS),
+        Measurement("h100", 1.98, 3352.0, 64.0, 1.76, _BY_US.format(empty="2.1 us")),
+        Measurement("h200", 1.98, 4800.0, 64.0, 1.2, _BY_US.format(empty="1.5 us")),
     )
 }
 """By the key of the GPU. At 1.44 GHz, the fastest kernel of the RTX 3080's data reaches 98 % of the peak."""

@@ -15,8 +15,8 @@ _DRAM_SHARE = 0.5
 _INSTRUCTIONS_PER_OPERATION = 10
 """More instructions than for each counted operation have 3 % of the launches with a right time, which take turns with
 memory; others have 1.5 at the median."""
-_HOST_GB_S, _HOST_SHARE = 32.0, 0.01
-"""The rate of the bus between host and GPU, and the share of the data that then comes from DRAM at most."""
+_HOST_SHARE = 0.01
+"""The share of data in host memory that comes from DRAM at most."""
 _OTHERS_SHARE, _LATENCY_SHARE = 0.5, 0.15
 """Shares of the measured time: of other resources than DRAM, if that limits a launch, and of all, if latency does."""
 
@@ -47,7 +47,7 @@ def _find_transfers(launch: ComparedLaunch, measurement: Measurement) -> str:
     measured, ratio = launch.measured, launch.result["time_us"] / launch.measured.time_us
     count, modeled = measured.dram_bytes, launch.result["dram_bytes"]
     rate = modeled / measured.time_us / 1e3
-    if ratio < 1 and count < _HOST_SHARE * modeled and _HOST_GB_S / 2 < rate < _HOST_GB_S:
+    if ratio < 1 and count < _HOST_SHARE * modeled and measurement.host_gb_s / 2 < rate < 2 * measurement.host_gb_s:
         return (
             f"The data is in host memory: DRAM transfers {count:.2g} of {modeled:.3g} bytes, and the launch as much as "
             f"a bus of {rate:.0f} GB/s."
