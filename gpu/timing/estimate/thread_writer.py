@@ -16,6 +16,7 @@ from gpu.simulator.compiled.llvm import arithmetic
 from gpu.simulator.compiled.llvm.assembly import Assembly, UnsupportedKernel, memory_type, value_type
 from gpu.simulator.compiled.llvm.value_writer import Value, ValueWriter
 from gpu.simulator.ir.intrinsics import FULL_WARP_SYNC, MATRIX_PRODUCTS, WARPGROUP_PRODUCT
+from gpu.simulator.ir.walking import walk
 from gpu.simulator.types import BOOL, FUNCTION_POINTER, INT64, ArrayOf, Pointer, Scalar, Struct, Type, Void, leaves
 from gpu.timing.ptx.library_functions import LIBRARY_FUNCTION, find_library_name, get_function
 
@@ -39,6 +40,13 @@ _ALIGNMENT = 16
 """The alignment of variables in bytes."""
 _MAXIMUM_UNROLLED = 64
 """The most iterations of a loop that is unrolled completely, if its bound is known."""
+_STRIDED_FACTORS: Mapping[int, int] = {4: 105, 2: 200}
+"""By how often nvcc 13 unrolls a loop whose step is a variable: the most nodes of its body."""
+_UNROLLED_NODES = (
+    ir.Assign, ir.Binary, ir.Block, ir.Cast, ir.Const, ir.Construct, ir.Declare, ir.Element, ir.Evaluate, ir.Extract,
+    ir.Global, ir.If, ir.Intrinsic, ir.Load, ir.Local, ir.Logical, ir.Member, ir.Offset, ir.Select, ir.Sequence,
+    ir.SharedAddress, ir.Special, ir.Temporary, ir.Unary, ir.Update,
+)  # fmt: skip
 
 
 @dataclass
@@ -112,7 +120,7 @@ class ThreadWriter(ValueWriter):
             ["entry:", *asm.entry, "  br label %start", "start:", *map(str, asm.lines), "end:", "  ret void"]
         )
         head = "\n".join([*self._globals.values(), *sorted(asm.declarations)])
-        opening = f"define ptx_kernel void @{function.name}({', '.join(parameters)}){debug_reference} {{"
+        opening = f"define ptx_kernel void @{function.name}({', '.join(parameters)}) mustprogress{debug_reference} {{"
         return "\n".join([head, opening, body, "}", *asm.metadata, *self._named_metadata])
 
     # Lines.
@@ -218,15 +226,18 @@ class ThreadWriter(ValueWriter):
 
     def _format_unroll_suffix(self, loop: ir.Loop, counters: set[int]) -> str:
         """Return a suffix of a loop's jump that makes LLVM unroll as its pragma, or as much as NVIDIA's compiler."""
-        if loop.unroll is None and not _has_constant_bounds(loop, counters):
-            return ""
-        match loop.unroll:
+        factor = loop.unroll
+        if factor is None and not _has_constant_bounds(loop, counters):
+            factor = _find_strided_factor(loop)
+            if factor is None:
+                return ""
+        match factor:
             case None | ir.UNROLL_ALL:
                 option = '!"llvm.loop.unroll.enable"'
             case 1:
                 option = '!"llvm.loop.unroll.disable"'
             case _:
-                option = f'!"llvm.loop.unroll.count", i32 {loop.unroll}'
+                option = f'!"llvm.loop.unroll.count", i32 {factor}'
         if option not in self._unroll_nodes:
             self._unroll_nodes[option] = self._asm.add_metadata(option)
         return f", !llvm.loop {self._asm.add_metadata(f'self, {self._unroll_nodes[option]}', distinct=True)}"
@@ -655,6 +666,23 @@ def _has_constant_bounds(loop: ir.Loop, counters: set[int]) -> bool:
             is_stepped = isinstance(loop.step, ir.Update) and loop.step.op in ("+", "-")
             return is_bounded and is_stepped and isinstance(left, ir.Local) and left.slot in counters
     return False
+
+
+def _find_strided_factor(loop: ir.Loop) -> int | None:
+    """Return how often nvcc unrolls a loop that a variable increments, and LLVM does not; None if it does not either.
+
+    Its counter is signed, as an unsigned one may wrap. A step that reads a register such as `blockDim.x` in the loop
+    prevents it, as measured with nvcc 13, as do atomic operations and barriers.
+    """
+    match loop.step, loop.condition:
+        case (
+            ir.Update(Scalar(is_signed=True), ir.Local(slot=slot), "+", step),
+            ir.Binary(_, "<" | "<=", ir.Local(slot=compared), _),
+        ) if slot == compared and isinstance(_strip_casts(step), ir.Local):
+            nodes = list(walk(loop.body))
+            if all(isinstance(each, _UNROLLED_NODES) for each in nodes):
+                return next((factor for factor, limit in _STRIDED_FACTORS.items() if len(nodes) <= limit), None)
+    return None
 
 
 def _find_place_alignment(type: Type) -> int:

@@ -319,6 +319,32 @@ def test_an_array_in_a_structure_by_value_is_indexed_among_the_arguments(tmp_pat
     assert "ld.param.b32" in ptx
 
 
+@pytest.mark.parametrize(
+    ("type", "step", "body", "loads"),
+    [
+        ("int", "stride", "sum += from[i];", 5),
+        ("long long", "stride", "sum += from[i];", 5),
+        ("int", "stride", "if (from[i] > 0.0f) sum += from[i + 1];", 10),
+        ("int", "stride", " ".join(f"sum += from[i + {k}];" for k in range(16)), 48),
+        ("int", "stride", " ".join(f"sum += from[i + {k}];" for k in range(24)), 24),
+        ("int", "gridDim.x * blockDim.x", "sum += from[i];", 1),
+        ("unsigned", "stride", "sum += from[i];", 1),
+        ("int", "stride", "atomicAdd(to, from[i]);", 1),
+        ("int", "stride", "sum += from[i]; __syncthreads();", 1),
+    ],
+)
+def test_loops_with_variable_steps_are_unrolled_as_by_nvcc(tmp_path, type, step, body, loads) -> None:
+    """nvcc 13's PTX has these numbers of loads: four or two iterations together, and the rest one by one."""
+    text = f"""extern "C" __global__ void add(float *to, const float *from, int n) {{
+        {type} stride = gridDim.x * blockDim.x;
+        float sum = 0.0f;
+        for ({type} i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += {step}) {{ {body} }}
+        to[threadIdx.x] = sum;
+    }}"""
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("add")
+    assert generate_ptx(kernel.function, kernel.variables, "9.0").count("ld.global") == loads
+
+
 @pytest.mark.parametrize("values", [", ".join(str(i * i % 251) for i in range(256)), "0"])
 def test_a_local_array_is_initialized_with_wide_stores_once(values, tmp_path) -> None:
     """As nvcc's PTX, which stores 8 bytes at a time, and all bytes once."""
