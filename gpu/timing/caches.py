@@ -21,8 +21,7 @@ Array = npt.NDArray[Any]
 _LINE, _LINE_SECTORS = 128, 4
 _SETS = 64
 _WINDOW_SHIFT = WINDOW_BITS - 5
-_LOAD, _STORE, _UNCACHED, _SKIPPED, _SKIPPED_FAR = range(5)
-"""Kinds of requests; the last two are loads of skipped iterations in L1 and in the share of L2."""
+_LOAD, _STORE, _UNCACHED = 0, 1, 2
 _CONSTANT_LINES, _DENSE_WORDS = 32, 4
 """Lines of a multiprocessor's constant cache: 2 KiB (Jia et al. 2018, arXiv:1804.06826); and the words per line from
 which a loop reads all words of its lines."""
@@ -141,9 +140,9 @@ def simulate_l1_cache(
 ) -> dict[int, CachedRequest]:
     """Simulate one multiprocessor's L1 cache, and its share of L2, on the requests of some warps.
 
-    In a basic block, a warp issues the loads that do not depend on each other before another warp's turn. If skipped
-    iterations load new lines, each cache keeps the share of earlier lines that its size is of all lines: it does not
-    always evict the least recently used one.
+    In a basic block, a warp issues the loads that do not depend on each other before another warp's turn. The lines of
+    skipped iterations evict others if all together exceed a cache; those that fit in it remain, as caches do not always
+    evict the least recently used lines.
 
     Parameters
     ----------
@@ -160,25 +159,43 @@ def simulate_l1_cache(
     dict of int to CachedRequest
         Each request's misses, by the request's id.
     """
+    new_lines, total = _count_skipped_lines(steps, warps)
+    cached_requests = _simulate_caches(steps, warps, size, far_size, load_depths, {})
+    if new_lines and total * _LINE > min(size, far_size):
+        share, far_share = (min(1.0, each / (total * _LINE)) for each in (size, far_size))
+        evicted = _simulate_caches(steps, warps, size, far_size, load_depths, new_lines)
+        cached_requests = {
+            key: _mix_misses(each, evicted[key], share, far_share) for key, each in cached_requests.items()
+        }
+    _limit_misses_after_skips(steps, cached_requests)
+    return cached_requests
+
+
+def _simulate_caches(
+    steps: Sequence[Step],
+    warps: int,
+    size: int,
+    far_size: int,
+    load_depths: Callable[[int], Sequence[int]],
+    new_lines: Mapping[int, int],
+) -> dict[int, CachedRequest]:
+    """Simulate the caches of `simulate_l1_cache`; skipped iterations load the given numbers of lines."""
     requests: list[tuple[MemoryRequest | None, int]] = []
     pieces: list[Array] = []
     kinds: list[Array] = []
     turns: list[Array] = []
     turn = 0
-    line_counts = _count_skipped_lines(steps, warps)
-    sizes = {_SKIPPED: size // _LINE, _SKIPPED_FAR: far_size // _LINE}
     skipped_lines = 0
     for step in steps:
         if not isinstance(step, Visit):
-            new, executed = line_counts[id(step)]
-            for kind, lines in sizes.items():
-                count = min(int(new * min(1.0, lines / max(new + executed, 1))), _MAXIMUM_SKIPPED_LINES - skipped_lines)
+            most = min(max(size, far_size) // _LINE, _MAXIMUM_SKIPPED_LINES - skipped_lines)
+            if count := min(new_lines.get(id(step), 0), most):
                 requests.append((None, count))
                 pieces.append((_SKIPPED_WINDOW << _WINDOW_SHIFT) + _LINE_SECTORS * (skipped_lines + np.arange(count)))
-                kinds.append(np.full(count, kind, np.uint8))
+                kinds.append(np.full(count, _LOAD, np.uint8))
                 turns.append(np.full(count, turn))
                 skipped_lines += count
-            turn += 1
+                turn += 1
             continue
         levels = load_depths(step.block)
         for index, request in zip(step.instruction_indices, step.requests, strict=True):
@@ -198,12 +215,9 @@ def simulate_l1_cache(
     if not pieces:
         return {}
     all_sectors, all_kinds, all_turns = np.concatenate(pieces), np.concatenate(kinds), np.concatenate(turns)
-    is_near = all_kinds != _SKIPPED_FAR
-    hits = np.zeros(all_sectors.size, np.bool_)
-    near_kinds = np.where(all_kinds == _SKIPPED, _LOAD, all_kinds).astype(np.uint8)[is_near]
-    hits[is_near] = _find_hits(all_sectors[is_near], near_kinds, all_turns[is_near], size)
+    hits = _find_hits(all_sectors, all_kinds, all_turns, size)
     far_hits = hits.copy()  # what L2 processes: its sectors have the same lines
-    reaches_far = ~hits & (all_kinds != _UNCACHED) & (all_kinds != _SKIPPED)
+    reaches_far = ~hits & (all_kinds != _UNCACHED)
     far_hits[reaches_far] = _find_hits(
         all_sectors[reaches_far],
         np.full(np.count_nonzero(reaches_far), _LOAD, np.uint8),
@@ -224,12 +238,23 @@ def simulate_l1_cache(
         cached_requests[id(recorded)] = CachedRequest(
             recorded, misses, _sum_intervals(_find_unpaired(sectors, ~request_hits, starts), starts), far_misses
         )
-    _limit_misses_after_skips(steps, cached_requests)
     return cached_requests
 
 
-def _count_skipped_lines(steps: Sequence[Step], warps: int) -> dict[int, tuple[int, int]]:
-    """Return by the id of skipped iterations how many new lines their first warps load, and all visits before."""
+def _mix_misses(kept: CachedRequest, evicted: CachedRequest, share: float, far_share: float) -> CachedRequest:
+    """Return the misses if the caches keep a share of the lines that skipped iterations would evict."""
+
+    def mix(first: Array, second: Array, weight: float) -> Array:
+        mixed: Array = weight * first + (1 - weight) * second
+        return mixed
+
+    misses = mix(kept.misses, evicted.misses, share)
+    far_misses = np.minimum(mix(kept.far_misses, evicted.far_misses, far_share), misses)
+    return CachedRequest(kept.request, misses, mix(kept.unpaired_misses, evicted.unpaired_misses, share), far_misses)
+
+
+def _count_skipped_lines(steps: Sequence[Step], warps: int) -> tuple[dict[int, int], int]:
+    """Return by the id of skipped iterations how many new lines their first warps load, and the lines of all steps."""
 
     def find_lines(visits: Sequence[Visit]) -> list[Array]:
         return [
@@ -249,20 +274,19 @@ def _count_skipped_lines(steps: Sequence[Step], warps: int) -> dict[int, tuple[i
         return skipped.times * (int(is_new.sum()) + deeper)
 
     if all(isinstance(step, Visit) for step in steps):
-        return {}
+        return {}, 0
     pieces = find_lines([step for step in steps if isinstance(step, Visit)])
     numbers = np.repeat(np.arange(len(pieces)), [piece.size for piece in pieces])
     lines, places = np.unique(np.concatenate([_NO_LINES, *pieces]), return_index=True)
     first_visits = numbers[places]
-    executed = np.cumsum(np.bincount(first_visits, minlength=len(pieces) + 1))
-    counts: dict[int, tuple[int, int]] = {}
+    counts: dict[int, int] = {}
     visits = 0
     for step in steps:
         if isinstance(step, Visit):
             visits += 1
-        else:
-            counts[id(step)] = count_lines(step, visits), int(executed[visits - 1]) if visits else 0
-    return counts
+        elif new := count_lines(step, visits):
+            counts[id(step)] = new
+    return counts, lines.size + sum(counts.values())
 
 
 def _find_hits(sectors: Array, kinds: Array, turns: Array, size: int) -> Array:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpu.base.errors import CompileError
 from gpu.simulator import ir
-from gpu.timing.estimate.thread_writer import ThreadWriter
+from gpu.timing.estimate.thread_writer import STRIDED_LOOP, UNROLL_COUNT, ThreadWriter
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
 
 Array = npt.NDArray[Any]
@@ -76,6 +76,14 @@ def generate_ptx(
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
         optimized = str(module)  # emitting changes the module
+        if marked := _mark_strided_loops(optimized):
+            module = llvm.parse_assembly(marked)
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_loop_unroll_pass()
+            passes.add_instruction_combine_pass()
+            passes.add_simplify_cfg_pass()
+            passes.run(module, builder)
+            optimized = str(module)
         ptx: str = machine.emit_assembly(module)
         if _JUMP_TABLE in ptx:
             branches = llvm.parse_assembly(_KERNEL_HEAD.sub(r'\1 "no-jump-tables"="true"\2', optimized))
@@ -84,6 +92,19 @@ def generate_ptx(
         reason = str(error).strip().splitlines()[0]
         raise CompileError(f"{function.name} cannot be estimated without nvcc: {reason}.", detail=str(error)) from None
     return ptx
+
+
+def _mark_strided_loops(text: str) -> str:
+    """Return optimized IR in which LLVM unrolls the loops that a variable still increments; "" if there are none."""
+    marked = text
+    for option, factor in re.findall(rf'^(!\d+) = !{{!"{STRIDED_LOOP}", (i32 \d+)}}$', text, re.MULTILINE):
+        for loop in re.findall(rf"^(!\d+) = distinct !{{!\d+, {option}}}$", text, re.MULTILINE):
+            jump = re.search(rf"br i1 (%\S+), .*!llvm\.loop {loop}$", text, re.MULTILINE)
+            test = jump and re.search(rf"^ *{jump[1]} = icmp \w+ i\d+ (%\S+),", text, re.MULTILINE)
+            if test and re.search(rf"^ *{test[1]} = add (?:\w+ )*i\d+ %\S+, %", text, re.MULTILINE):
+                node = f"{loop} = distinct !{{{loop}, "
+                marked = marked.replace(f"{node}{option}}}", f'{node}!{{!"{UNROLL_COUNT}", {factor}}}}}')
+    return marked if marked != text else ""
 
 
 @cache

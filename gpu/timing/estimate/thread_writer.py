@@ -40,6 +40,8 @@ _ALIGNMENT = 16
 """The alignment of variables in bytes."""
 _MAXIMUM_UNROLLED = 64
 """The most iterations of a loop that is unrolled completely, if its bound is known."""
+STRIDED_LOOP, UNROLL_COUNT = "lockstep.strided", "llvm.loop.unroll.count"
+"""Metadata of a loop that a variable increments, with nvcc's factor; it becomes LLVM's where LLVM leaves the loop."""
 _STRIDED_FACTORS: Mapping[int, int] = {4: 105, 2: 200}
 """By how often nvcc 13 unrolls a loop whose step is a variable: the most nodes of its body."""
 _UNROLLED_NODES = (
@@ -226,18 +228,18 @@ class ThreadWriter(ValueWriter):
 
     def _format_unroll_suffix(self, loop: ir.Loop, counters: set[int]) -> str:
         """Return a suffix of a loop's jump that makes LLVM unroll as its pragma, or as much as NVIDIA's compiler."""
-        factor = loop.unroll
-        if factor is None and not _has_constant_bounds(loop, counters):
-            factor = _find_strided_factor(loop)
-            if factor is None:
-                return ""
-        match factor:
+        match loop.unroll:
+            case None if not _has_constant_bounds(loop, counters):
+                factor = _find_strided_factor(loop)
+                if factor is None:
+                    return ""
+                option = f'!"{STRIDED_LOOP}", i32 {factor}'
             case None | ir.UNROLL_ALL:
                 option = '!"llvm.loop.unroll.enable"'
             case 1:
                 option = '!"llvm.loop.unroll.disable"'
             case _:
-                option = f'!"llvm.loop.unroll.count", i32 {factor}'
+                option = f'!"{UNROLL_COUNT}", i32 {loop.unroll}'
         if option not in self._unroll_nodes:
             self._unroll_nodes[option] = self._asm.add_metadata(option)
         return f", !llvm.loop {self._asm.add_metadata(f'self, {self._unroll_nodes[option]}', distinct=True)}"
