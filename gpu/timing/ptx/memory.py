@@ -58,16 +58,17 @@ class SampledMemory:
     ) -> None:
         self._windows = {FIRST_ARRAY + number: Window(array) for number, array in arrays.items()}
         self._find_window = find_window
+        self._missing: set[int] = set()
         self._views: dict[tuple[int, Any], Array] = {}
         self._changes: list[_Change] = []
         self._copied: set[tuple[int, int]] = set()
         self._presets: list[_Change] = []
         self.change_count = 0
 
-    @property
-    def sizes(self) -> dict[int, int]:
-        """The size of each array in bytes, by the number of its window."""
-        return {number: window.data.size for number, window in self._windows.items()}
+    def find_size(self, number: int) -> int | None:
+        """Return the bytes of a window's array; None if there is none."""
+        window = self._get_window(number)
+        return None if window is None else window.data.size
 
     def address(self, number: int) -> np.int64:
         """Return the address of an array's first byte."""
@@ -141,16 +142,23 @@ class SampledMemory:
             parts.append((selection, *self._find_elements(window, addresses[selection], dtype)))
         return parts
 
+    def _get_window(self, number: int) -> Window | None:
+        window = self._windows.get(number)
+        if window is None and number not in self._missing:
+            window = self._find_window(number)
+            if window is None:
+                self._missing.add(number)
+            else:
+                self._windows[number] = window
+        return window
+
     def _find_elements(self, number: int, addresses: Array, dtype: np.dtype[Any]) -> tuple[Array, Array]:
         """Return the array of a window as `dtype`, and the indices of the elements at addresses."""
-        key = (number, dtype)
+        key, window = (number, dtype), self._get_window(number)
         if key not in self._views:
-            window = self._windows.get(number) or self._find_window(number)
-            if window is not None:
-                self._windows[number] = window
             array = np.zeros(0, np.uint8) if window is None else window.data
             self._views[key] = array[: array.size // dtype.itemsize * dtype.itemsize].view(dtype)
-        start = self._windows[number].start if number in self._windows else 0
+        start = 0 if window is None else window.start
         return self._views[key], ((addresses & _OFFSET_MASK) - start) // dtype.itemsize
 
 

@@ -183,6 +183,10 @@ class LaunchSampler:
         memory : SampledMemory
             The memory of its pointers.
         """
+
+        def find_size(window: int) -> int | None:
+            return WARP * self._machine.kernel.local_bytes if window == LOCAL_WINDOW else memory.find_size(window)
+
         gpu = self._gpu
         shared_bytes = self._machine.kernel.shared_bytes + shape.shared_bytes
         occupancy = compute_occupancy(gpu, shape.threads, self._registers, shared_bytes)
@@ -194,7 +198,7 @@ class LaunchSampler:
         cached = self.simulate_l1_cache(path, shape, slots, slots)
         traffic = TrafficModel(
             gpu, shape, path, slots * shape.warps, cached, chosen.sharing, grid_path, chosen.blocks_per_sample,
-            {**memory.sizes, LOCAL_WINDOW: WARP * self._machine.kernel.local_bytes},
+            find_size,
         ).compute_traffic()  # fmt: skip
         # A multiprocessor with more blocks than others gets a larger share of common resources.
         active = shape.blocks / per_machine

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,8 +38,8 @@ class TrafficModel:
         The path of blocks all over the grid, if blocks differ.
     blocks_per_sample : float
         The number of the grid's blocks that each of those represents.
-    sizes : mapping of int to int
-        The size of each array in bytes; of local memory, that of a warp.
+    find_size : callable
+        Returns the bytes of the array of a window, of local memory those of a warp; None if they are not known.
     """
 
     gpu: GpuDescription
@@ -50,7 +50,7 @@ class TrafficModel:
     sharing: GridSharing
     grid_path: SampledPath | None
     blocks_per_sample: float
-    sizes: Mapping[int, int]
+    find_size: Callable[[int], int | None]
 
     def compute_traffic(self) -> LaunchTraffic:
         """Return the sectors of each array that L2 and DRAM transfer."""
@@ -109,7 +109,8 @@ class TrafficModel:
         return {key: amount * self._scale * self._grid_factors.get(key, 1.0) for key, amount in missed.items()}
 
     def _array_sectors(self, window: int) -> float:
-        return self.sizes.get(window, 1 << 60) / _SECTOR
+        size = self.find_size(window)
+        return (1 << 60 if size is None else size) / _SECTOR
 
     @property
     def _cache_sectors(self) -> float:

@@ -32,6 +32,7 @@ from gpu.run.programs.child_runner import run_program
 from gpu.run.programs.launch_messages import match_script_lines
 from gpu.run.programs.launch_modeler import LaunchModeler
 from gpu.simulator.simulated_module import SimulatedModule
+from gpu.timing import compiler
 from gpu.timing.gpus import find_gpu
 from tests import needs
 from tests.gpu.timing.modeled_kernels import model_kernel
@@ -226,9 +227,9 @@ def test_what_the_model_does_not_follow_has_no_time_and_runs_all_the_same():
     assert modeler(module, "add", (1, 1, 1), (32, 1, 1), 0, ()) is None
 
 
-def model_last_launch(text: str, shape: tuple[int, int], *launches: tuple[str, bytes]) -> float:
+def model_last_launch(text: str, shape: tuple[int, int], *launches: tuple[str, bytes], gpu: str = "h200") -> float:
     """Return the modeled microseconds of the last of some launches."""
-    journal, outer = Journal(model_launch=LaunchModeler(find_gpu("h200"))), current_journal()
+    journal, outer = Journal(model_launch=LaunchModeler(find_gpu(gpu))), current_journal()
     set_current_journal(journal)
     try:
         module = LoadedModule(SimulatedModule(text, Path("modeled.cu"), {}), text)
@@ -269,6 +270,29 @@ def test_pointers_in_structures_are_modeled_like_arguments():
     assert model_last_launch(REPEATS, (64, 256), ("with_structure", arguments)) == pytest.approx(expected, rel=0.1)
     stored = np.int64(address_of(work)).tobytes()
     assert model_last_launch(REPEATS, (64, 256), ("with_stored_pointers", stored)) == pytest.approx(expected, rel=0.2)
+
+
+ALL_PAIRS = """
+struct Body { float position[3], velocity[3], acceleration[3], mass; };
+__global__ void pairs(Body *bodies, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float x = bodies[i].position[0], sum = 0.0f;
+    for (int j = 0; j < n; ++j) sum += (bodies[j].position[0] - x) * bodies[j].mass;
+    bodies[i].acceleration[0] = sum;
+}
+"""
+
+
+def test_the_size_of_an_array_limits_its_traffic_though_its_values_decide_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
+    count = 63 * 256
+    bodies = new_memory(40 * count)
+    bodies.mark_written()
+    arguments = np.int64(address_of(bodies)).tobytes() + np.int32(count).tobytes()
+    sizes = (f"zeros:{count}", str(count))
+    alone = model_kernel(tmp_path / "pairs.cu", ALL_PAIRS, "pairs", 63, 256, sizes, "rtx-3080").time_us
+    found = model_last_launch(ALL_PAIRS, (63, 256), ("pairs", arguments), gpu="rtx-3080")
+    assert found == pytest.approx(alone, rel=0.05)
 
 
 ADDRESSES = """
