@@ -22,6 +22,8 @@ from tools.public_benchmark.runs import ComparedLaunch
 _OPERATIONS_TOLERANCE, _DRAM_TOLERANCE, _MISS = 0.01, 0.15, 1.5
 _LETTERS = 100
 _SECTION = re.compile(r"^## ", re.MULTILINE)
+_FOLDERS = re.compile(r"/\S*/src/")
+"""The folders of a program's path, which differ by machine."""
 
 
 _INTRODUCTION = """\
@@ -234,7 +236,7 @@ def _format_refusals(title: str, launches: Sequence[ComparedLaunch]) -> Iterator
 
 
 def _shorten(text: str) -> str:
-    line = " ".join(text.split())
+    line = _FOLDERS.sub("", " ".join(text.split()))
     line = line if len(line) <= _LETTERS else f"{line[: _LETTERS - 3]}..."
     for special in ("<", "|", "*", "_"):
         line = line.replace(special, f"\\{special}")

@@ -190,7 +190,7 @@ def test_the_page_has_both_halves_each_miss_with_its_mechanism_and_each_refusal(
     tuned, other = ([name for name in names if is_tuned(name) == half] for half in (True, False))
     programs = {
         tuned[0]: [compared(tuned[0], 10.0, time_us=11.0), compared(tuned[0], 10.0, time_us=40.0)],
-        tuned[1]: [compared(tuned[1], 20.0, refusal="it has | and <T>")],
+        tuned[1]: [compared(tuned[1], 20.0, refusal="/home/me/src/p/a.cu:1: it has | and <T>")],
         other[0]: [compared(other[0], 10.0, time_us=5.0), compared(other[0], 20.0, time_us=20.0, dram_bytes=2000.0)],
     }
     monkeypatch.setattr(tables, "EXPLANATIONS", {"rtx-3080": {f"{tuned[0]} k": "The assembler moves the loop."}})
@@ -206,7 +206,7 @@ def test_the_page_has_both_halves_each_miss_with_its_mechanism_and_each_refusal(
     assert f"| {other[0]} | k (1, 1, 1) (32, 1, 1) | not looked at | 10.0 | 5.0 | 0.50 | memory |" in page
     cut = {**programs, other[0]: [compared(other[0], 10.0, time_us=5.0, complete=False)]}
     assert "| 0.50 | memory, not followed to the end |" in tables.format_section(cut, 385, MEASUREMENTS["rtx-3080"])
-    assert "| looked at | 1 | it has \\| and \\<T> |" in page
+    assert "| looked at | 1 | p/a.cu:1: it has \\| and \\<T> |" in page
 
 
 @pytest.mark.parametrize(
