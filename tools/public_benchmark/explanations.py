@@ -8,10 +8,6 @@ _DIVISIONS = (
     "Each division holds its warp back until its branch is decided, with all loads after it; probably the assembler "
     "loads before. Without that, 14.4 us are modeled for ratt4_kernel."
 )
-_FEW_BLOCKS = (
-    "Only the first 32 of 1,024 blocks have work, one per multiprocessor. The model simulates 16 of them together on "
-    "one."
-)
 _INDEXED_ARGUMENTS = (
     "Clang's code copies the structure of arguments, whose arrays are indexed, to each thread's local memory: 32 MB. "
     "nvcc's code loads from the arguments, as modeled."
@@ -99,12 +95,12 @@ _ON_AN_RTX_3080: Mapping[str, str] = {
     "all else in the measured time; the model has 0.52 ns: 0.076 for each of about seven sectors.",
     "asta-cuda PTTWAC_soa_asta": "A block follows cycles until it finds a finished element. Probably the model "
     "repeats its latest iterations far too often: 29.5 GB of DRAM, 0.13 GB measured, for an array of 28 MB.",
-    "atomicCAS-cuda atomicMaxDerived": "A thread repeats its exchange until the word is larger. Blocks are "
-    "modeled with what the sampled ones have stored; on a GPU the others raised it, and most exchanges fall "
-    "away. Probably.",
+    "atomicCAS-cuda atomicMaxDerived": "A thread repeats its exchange until the word is larger. Probably other "
+    "blocks have raised it on a GPU, so that most exchanges are left out; sampled blocks see only their own "
+    "stores.",
     "attention-cuda kernel1": "Lanes read rows of their own, 32 lines per request: a line takes 2.7 cycles of "
     "the first cache, in the model one. The rows of 32 warps fill it; DRAM transfers 787 MB, modeled 539.",
-    "bh-cuda TreeBuildingKernel": "the work fits (51,600 new cells modeled, about 49,000 made; 12% fewer float "
+    "bh-cuda TreeBuildingKernel": "The work fits (51,600 new cells modeled, about 49,000 made; 12% fewer float "
     "operations). Probably threads wait at cells that other blocks lock, and at the counter that numbers "
     "cells.",
     "ccs-cuda compute_bicluster": "A step of its loops takes 195 cycles, modeled 389. Probably blocks are not "
@@ -112,7 +108,7 @@ _ON_AN_RTX_3080: Mapping[str, str] = {
     "cmembench-cuda benchmark_constant": "The assembler moves the loop into the branch of the only thread that "
     "stores its sum, and starts of blocks remain.",
     "concurrentKernels-cuda clock_block": "One thread: an iteration of the loop with i % 3 takes 41 cycles "
-    "measured and 27 modeled, with 17 instructions. Not explained further.",
+    "measured and 27 modeled, with 17 instructions, for a reason that is not known.",
     "contract-cuda contraction": "A load takes 3.5 cycles of a multiprocessor, modeled 2: probably its 12 words "
     "lie in 1.3 lines, each two cycles. DRAM transfers 31 GB, modeled 0.8, which does not limit it.",
     "dslash-cuda dslash": "DRAM transfers 2.93 GB, and 1.53 modeled: probably L1 and L2 evict sectors of the "
@@ -156,14 +152,12 @@ _ON_AN_RTX_3080: Mapping[str, str] = {
     "barriers takes 512 cycles of a multiprocessor, modeled 331.",
     "is-cuda rank_gpu_kernel_3": "Sums at random words of 33 MB: DRAM transfers 60 bytes for each, modeled 44, "
     "as L2 holds fewer words than assumed. It does so at 240 GB/s, modeled 310.",
-    "lci-cuda RHS_f": "Lanes load constants at places of their own, eight times per iteration: 5 cycles each in "
+    "lci-cuda RHS_f": "Lanes load constants at different places, eight times per iteration: 5 cycles each in "
     "the model, probably 200 on the GPU, which reads one place after the other.",
     "match-cuda Match2": "A product takes 17.3 cycles of shared memory in the model and 9.5 measured. Probably "
     "loads of 128 bits, as in nvcc's code: 8 lanes at a time, so 8 rows in one bank and not 16.",
     "matrix-rotate-cuda rotate_matrix_parallel": "Warps store to 32 lines at once. A multiprocessor takes four "
     "cycles for each, as measured on an H200; if it took none, 9.0 ms would be modeled.",
-    "memtest-cuda kernel0_read": _FEW_BLOCKS,
-    "memtest-cuda kernel0_write": _FEW_BLOCKS,
     "minkowski-cuda minkowski": "An iteration with powf() takes 120 issue cycles and is modeled with 69 "
     "instructions; nvcc's code has 84 on the usual path, with four branches.",
     "nbody-cuda accumulate_energy": "The measured code loads eight values per iteration and waits for DRAM once, "
@@ -180,7 +174,7 @@ _ON_AN_RTX_3080: Mapping[str, str] = {
     "Clang's code has no such stores: its DRAM bytes, 201 MB, are those of the data.",
     "quicksort-cuda gqsort_kernel": "DRAM transfers twice the modeled bytes, 157 and 76 MB, at the same rate in "
     "bytes. Probably L2 evicts sectors before threads have filled them, word by word.",
-    "radixsort-cuda reorderDataKeysOnlyK": "Neighbouring blocks complete each other's sectors in L2. The model "
+    "radixsort-cuda reorderDataKeysOnlyK": "Neighboring blocks complete each other's sectors in L2. The model "
     "stores 1.42 times the sectors to DRAM, and counts each as 1.6.",
     "randomAccess-cuda update": "One block updates random words: its multiprocessor takes 1.41 ns (2.0 cycles) "
     "for each atomic operation. The model has 0.21 ns; its 0.076 ns per sector is the rate of the whole GPU.",

@@ -104,22 +104,10 @@ def test_a_launch_that_is_not_followed_to_its_end_says_so(tmp_path, capsys) -> N
         while (i < n && in[i % 1024] == 0) ++i;
         out[threadIdx.x] = i;
     }""")
-    command = [
-        "model",
-        str(file),
-        "search",
-        "--grid",
-        "4",
-        "--block",
-        "64",
-        "--arg",
-        "zeros:4096",
-        "--arg",
-        "zeros:256",
-    ]
+    arguments = "search --grid 4 --block 64 --arg zeros:4096 --arg zeros:256 --arg"
     rows = {}
     for count in (16, 100 * VISITS):
-        assert cli.main([*command, "--arg", str(count)], NO_WINDOW) == 0
+        assert cli.main(["model", str(file), *arguments.split(), str(count)], NO_WINDOW) == 0
         rows[count] = capsys.readouterr().out
     assert "followed" not in rows[16]
     assert "not to the end of the blocks" in rows[100 * VISITS]
