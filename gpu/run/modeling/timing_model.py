@@ -195,7 +195,9 @@ class ModeledRun:
                 ("values", "some launches took too long to execute here; later launches did not read their results")
             )
         if not self.is_complete:
-            rows.append(("followed", "not to the end of the blocks, which is too long: the time may be much too low"))
+            rows.append(
+                ("followed", "not to the end of the blocks, which takes too long: the time may be much too low")
+            )
         return rows
 
 
