@@ -200,6 +200,7 @@ def test_the_page_has_both_halves_each_miss_with_its_mechanism_and_each_refusal(
     assert f"- {tuned[0]} k: The assembler moves the loop.\n" in page
     assert "Mechanisms of 2 kernels: 1 from their code, 0 by a rule from the measured figures, 1 unknown." in page
     assert "The rules also apply to 2 of the 2 launches without a miss." in " ".join(page.split())
+    assert 'Reasons with "probably" are not proven.' in " ".join(page.split())
     assert "takes 3.0 s of computing time at the median and 9.0 s at most" in page
     assert "| not looked at | 100% of 2 |  | 50% of 2 | 100% of 2 |" in page
     assert f"| {tuned[0]} | k (1, 1, 1) (32, 1, 1) | looked at | 10.0 | 40.0 | 4.00 | memory |" in page
