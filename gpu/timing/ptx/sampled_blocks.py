@@ -338,9 +338,24 @@ class SampledBlocks:
         operands = [value[access.mask.lanes] if value.ndim else value for value in values]
         words, index = np.unique(self._flatten_offsets(access), return_inverse=True)
         view = self._read_words(access.kind, words, dtype)
-        old = apply_atomics(view, index, AtomicOperation(mode, operands, used))
+        if mode == "cas":
+            # Warps arrive in any order. In that of their numbers the smallest of the larger values would always be the
+            # first, and a loop that looks for the maximum would take all values one by one.
+            order = self._shuffle_warps(access.mask)
+            swapped = AtomicOperation(mode, [value[order] if value.ndim else value for value in operands], used)
+            old = apply_atomics(view, index[order], swapped)
+            if old is not None:
+                old[order] = old.copy()
+        else:
+            old = apply_atomics(view, index, AtomicOperation(mode, operands, used))
         self._write_words(access.kind, words, view, dtype)
         return None if old is None else self._spread(old, access.mask)
+
+    def _shuffle_warps(self, mask: SampleLanes) -> Array:
+        """Return the positions of a mask's lanes, by warps in an order that differs after each change of memory."""
+        warps = np.arange(self.lanes)[mask.lanes] // WARP
+        ranks = np.random.default_rng(self.change_count).permutation(self.lanes // WARP)
+        return np.argsort(ranks[warps], kind="stable")
 
     def _spread(self, values: Array, mask: SampleLanes) -> Array:
         """Return the values of a mask's lanes as one per lane of the sample."""
