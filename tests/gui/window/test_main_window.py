@@ -31,6 +31,7 @@ from gpu.engines.base import Device
 from gpu.messages.events import EngineHalt, Failure
 from gpu.messages.files import LoadImage, SaveArray
 from gpu.messages.runs.recordings import StepPattern
+from gpu.patterns import find_pattern
 from gui.model.settings import SavedSettings
 from gui.model.time_modeler import TimeModeler
 from gui.painting.theme import FONT_SIZES, look
@@ -921,6 +922,14 @@ def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows
     assert not window.page.step.is_up_to_date
 
 
+@pytest.fixture
+def few_patterns(monkeypatch):
+    """Patterns whose pages are soon made: one that has an atomics tab, and another one."""
+    few = {name: find_pattern(name) for name in ("convolution", "histogram", "scan")}
+    monkeypatch.setattr("gui.model.workbench.all_patterns", lambda: few)
+
+
+@pytest.mark.usefixtures("few_patterns")
 @pytest.mark.parametrize("idle_delays_ms", [(1, 100)])
 def test_a_lesson_that_was_made_at_rest_studies_the_image_that_is_open(qtbot, window):
     qtbot.waitUntil(
@@ -935,6 +944,7 @@ def test_a_lesson_that_was_made_at_rest_studies_the_image_that_is_open(qtbot, wi
     qtbot.waitUntil(lambda: window.page.studying.study is not None)
 
 
+@pytest.mark.usefixtures("few_patterns")
 @pytest.mark.parametrize("idle_delays_ms", [(1, 100)])
 def test_during_a_lecture_or_while_times_are_modeled_no_page_is_made(qtbot, window, monkeypatch):
     for owner, name in ((window.lecturing, "view"), (TimeModeler, "busy")):
@@ -946,6 +956,7 @@ def test_during_a_lecture_or_while_times_are_modeled_no_page_is_made(qtbot, wind
     qtbot.waitUntil(lambda: len(window.pages.pages_by_name) == len(window.bench.patterns))
 
 
+@pytest.mark.usefixtures("few_patterns")
 @pytest.mark.parametrize("idle_delays_ms", [(1, 100)])
 def test_while_something_runs_no_page_is_made_and_nothing_is_rehearsed(qtbot, window):
     FakeHost.instances[0].answers_later = True
@@ -1049,7 +1060,7 @@ def test_what_a_pattern_does_stands_whole_beside_its_name_in_a_narrow_window(qtb
     for size, (name, pattern) in ((size, each) for size, chosen in sizes.items() for each in chosen):
         if look().text_px != FONT_SIZES[size]:
             window.appearance.set_text_size(size)
-        window.choose_pattern(name)
+        window.header.show_pattern(pattern, window.bench.settings[name].variant, window.jobs.device)
         qtbot.wait(20)
         assert window.header.summary.text() == pattern.summary
         gpu, variant = window.header.gpu, window.header.variant
