@@ -65,7 +65,7 @@ def test_it_can_be_left_with_a_key(qtbot, start):
 
 
 STARTS = """
-import sys
+import os, sys
 from PyQt6.QtCore import QTimer
 from gui import app
 from gui.window.start_dialog import StartDialog
@@ -79,7 +79,9 @@ def look(window, *arguments):
 
 if __name__ == "__main__":
     app._open_first_file = look
-    sys.exit(app.main([*sys.argv[1:], "--engine", "null"]))
+    for start in sys.argv[1:]:
+        os.environ["LOCKSTEP_SETTINGS"], *arguments = start.split()
+        assert app.main([*arguments, "--engine", "null"]) == 0
 """
 
 
@@ -87,19 +89,14 @@ def test_it_is_shown_at_the_first_start_without_a_file(tmp_path):
     script, kernel = tmp_path / "starts.py", tmp_path / "own.cu"
     script.write_text(STARTS)
     kernel.write_text("__global__ void own(float *a) { a[threadIdx.x] = 1; }")
-
-    def starts_with_dialog(settings, *arguments):
-        settings = {"LOCKSTEP_SETTINGS": str(tmp_path / settings)}
-        done = subprocess.run(
-            [sys.executable, str(script), *map(str, arguments)],
-            env={**os.environ, **settings, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert done.stdout in ("True\n", "False\n"), done.stderr
-        return done.stdout == "True\n"
-
-    assert starts_with_dialog("new.json")
-    assert not starts_with_dialog("new.json"), "the second start"
-    assert not starts_with_dialog("other.json", kernel)
+    starts = ("new.json", "new.json", f"other.json {kernel.name}")
+    done = subprocess.run(
+        [sys.executable, str(script), *starts],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "False", "False"], "the first start, the second, and one with a file"
