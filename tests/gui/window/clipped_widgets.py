@@ -34,17 +34,22 @@ def find_clipped_when_settled(window):
 
 def find_clipped(window):
     """Return clipped texts, widgets outside their parents, and overlapping widgets."""
-    found = _find_overlaps(window)
-    for widget in window.findChildren(QWidget):
-        if widget.isVisible() and (text := _find_clipped_text(widget)):
+    widgets = list(_iterate_visible_widgets(window))
+    found = _find_overlaps(widgets)
+    for widget in widgets:
+        if text := _find_clipped_text(widget):
             found.append((type(widget).__name__, widget.accessibleName(), text))
-        elif (
-            isinstance(widget, QLabel | QPushButton | QComboBox)
-            and widget.isVisible()
-            and _is_outside_parent(widget, window)
-        ):
+        elif isinstance(widget, QLabel | QPushButton | QComboBox) and _is_outside_parent(widget, window):
             found.append(("outside its parent", widget.accessibleName(), getattr(widget, "text", str)()))
     return found
+
+
+def _iterate_visible_widgets(parent):
+    """Yield the visible widgets inside a widget: most of a window's are on pages that are hidden."""
+    for child in parent.children():
+        if isinstance(child, QWidget) and child.isVisible():
+            yield child
+            yield from _iterate_visible_widgets(child)
 
 
 def _find_clipped_text(widget):
@@ -84,11 +89,11 @@ def _is_outside_parent(widget, window):
     return False
 
 
-def _find_overlaps(window):
+def _find_overlaps(widgets):
     """Return pairs of overlapping buttons or lists."""
     siblings = {}
-    for widget in window.findChildren(QWidget):
-        if isinstance(widget, QAbstractButton | QComboBox) and widget.isVisible():
+    for widget in widgets:
+        if isinstance(widget, QAbstractButton | QComboBox):
             siblings.setdefault(widget.parentWidget(), []).append(widget)
     return [
         ("overlap", one.accessibleName(), other.accessibleName())
