@@ -495,8 +495,7 @@ class MainWindow(QMainWindow):
         """Show the input of the current page: of the run, or in the Step tab of the recording."""
         name, details = self.bench.input_description
         self._set_title(name, self.bench.pattern.title)
-        step = self.page.step
-        if self.page.stepping and not step.plays_run_block:
+        if self.page.stepping and not (step := self.page.step).plays_run_block:
             name, details = self.bench.describe_recorded_input(step.settings.params, step.current_input)
         elif self.page.tabs.currentIndex() and not self.page.stepping:
             details = ""

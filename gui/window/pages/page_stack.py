@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from PyQt6.QtCore import QObject, pyqtSignal
-from PyQt6.QtWidgets import QStackedWidget, QWidget
+from PyQt6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from gpu.declaration.pattern import Progress
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModelPattern
+from gui.editor.source_pane import SourcePane
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
 from gui.model.request_queue import describe_progress
 from gui.model.run_counter import compute_run_key
@@ -182,7 +181,7 @@ class Pages(QObject):
 
     def create_page(self, name: str) -> PatternPage:
         """Create a pattern's page."""
-        bench, saved_settings, messages = self._bench, self._saved_settings, self._messages
+        bench, saved_settings = self._bench, self._saved_settings
         page = self.pages_by_name[name] = PatternPage(
             bench.patterns[name],
             bench.settings[name],
@@ -192,37 +191,51 @@ class Pages(QObject):
             TimelineSubject(bench.modeling, bench.build_timeline_request, bench.block_sizes),
             lambda: {} if bench.image is None else bench.image.inputs,
         )
+        page.step_tab_created.connect(lambda: self._connect_step_tab(page))
         page.measuring_tabs_created.connect(lambda: self._connect_measuring_tabs(page))
         page.params_changed.connect(bench.choose_params)
         self._follow_model(page)
         page.variant_requested.connect(self.choose_variant)
         if isinstance(page.view, BodiesView):
             self._connect_bodies(page.view)
-        page.step.settings.restore(*saved_settings.step(page.pattern))
-        page.step.record_soon()
-        for changed in (page.tabs.currentChanged, page.step.settings.changed):
-            changed.connect(
-                lambda: self.input_description_changed.emit() if self._stack.currentWidget() is page else None
-            )
-        page.step.exports.status_message.connect(messages.status.show_message)
-        page.step.exports.failed.connect(messages.banner.show_message)
-        for source in (page.source, page.step.source):
-            source.failed.connect(messages.banner.show_message)
-            source.saved.connect(bench.saved)
-            source.hint_changed.connect(messages.status.show_message)
+        page.tabs.currentChanged.connect(lambda: self._report_input_description(page))
+        self._connect_source(page.source)
         if page.view.levels is not None:
             page.view.levels.set_scale(saved_settings.scale)
             page.view.levels.scale.picked.connect(self._set_scale)
-        for key, splitter in self._list_splitters(page).items():
-            sizes = saved_settings.sizes(f"{name}/{key}")
-            if len(sizes) == splitter.count():
-                splitter.setSizes(sizes)
+        for key, splitter in (("page", page.splitter), ("view", page.view.splitter)):
+            self._restore_splitter(page, key, splitter)
         if bench.image is not None:
             page.show_image(bench.image)
         if bench.values is not None:
             page.show_numbers(bench.values)
         self.page_created.emit(page)
         return page
+
+    def _connect_source(self, source: SourcePane) -> None:
+        messages = self._messages
+        source.failed.connect(messages.banner.show_message)
+        source.saved.connect(self._bench.saved)
+        source.hint_changed.connect(messages.status.show_message)
+
+    def _connect_step_tab(self, page: PatternPage) -> None:
+        step, messages = page.step, self._messages
+        step.settings.restore(*self._saved_settings.step(page.pattern))
+        step.record_soon()
+        step.settings.changed.connect(lambda: self._report_input_description(page))
+        step.exports.status_message.connect(messages.status.show_message)
+        step.exports.failed.connect(messages.banner.show_message)
+        self._connect_source(step.source)
+        self._restore_splitter(page, "step", step.panes.splitter)
+
+    def _report_input_description(self, page: PatternPage) -> None:
+        if self._stack.currentWidget() is page:
+            self.input_description_changed.emit()
+
+    def _restore_splitter(self, page: PatternPage, key: str, splitter: QSplitter) -> None:
+        sizes = self._saved_settings.sizes(f"{page.pattern.name}/{key}")
+        if len(sizes) == splitter.count():
+            splitter.setSizes(sizes)
 
     def _follow_model(self, page: PatternPage) -> None:
         """Keep a page's modeled time up to date while it is visible."""
@@ -300,16 +313,15 @@ class Pages(QObject):
         """Stop all pages and save their state: the window closes."""
         saved_settings = self._saved_settings
         for name, page in self.pages_by_name.items():
-            saved_settings.store_step(name, page.step.settings.params, page.step.settings.schedule)
+            if page.has_new_step_settings:
+                saved_settings.store_step(name, page.step.settings.params, page.step.settings.schedule)
             if name in self._visited_names:  # the others have no layout yet
                 saved_settings.store_tab(name, page.tabs.tabText(page.tabs.currentIndex()))
-                for key, splitter in self._list_splitters(page).items():
-                    if key != "step" or page.step.models is not None:
-                        saved_settings.store_sizes(f"{name}/{key}", splitter.sizes())
-            page.step.close_down()
+                saved_settings.store_sizes(f"{name}/page", page.splitter.sizes())
+                saved_settings.store_sizes(f"{name}/view", page.view.splitter.sizes())
+                if page.has_step_tab and page.step.models is not None:
+                    saved_settings.store_sizes(f"{name}/step", page.step.panes.splitter.sizes())
+            if page.has_step_tab:
+                page.step.close_down()
             if isinstance(page.view, BodiesView):
                 page.view.close_down()
-
-    @staticmethod
-    def _list_splitters(page: PatternPage) -> dict[str, Any]:
-        return {"page": page.splitter, "view": page.view.splitter, "step": page.step.panes.splitter}

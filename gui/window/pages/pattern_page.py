@@ -11,8 +11,8 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QLabel, QSizePolicy, QStackedWidget, QWidget
 
-from gpu.declaration.pattern import Integer, Pattern, Preset
-from gpu.declaration.presentation import ATOMICS
+from gpu.declaration.pattern import Inputs, Integer, Pattern, Preset
+from gpu.declaration.presentation import ATOMICS, InputKind
 from gpu.messages.events import Failure
 from gpu.messages.modeled_time import ModeledTime
 from gpu.messages.runs.distributed_run import DistributedRun
@@ -32,6 +32,7 @@ from gui.run_view.cards.modeled_card import ModeledCard, find_line_code
 from gui.run_view.examples import Examples
 from gui.run_view.numbers import NumbersCard
 from gui.step_view.machines.view import MachinesView
+from gui.step_view.recording.settings_panel import SettingsPanel
 from gui.step_view.recording.steppable import make_variant_steppable
 from gui.step_view.tab import StepTab
 from gui.step_view.warps.timeline_requests import TimelineSubject
@@ -61,6 +62,7 @@ _FOLDING_HEIGHT = 40
 """Height of a window in lines of text below which the settings can be folded."""
 _ATOMICS = "Atomics"
 _COMPARE = "Compare"
+_STEP = "Step"
 _WORKERS = "Workers"
 """Title of the tab about the workers of a distributed run."""
 
@@ -134,6 +136,8 @@ class PatternPage(StyleListener, Ground):
 
     params_changed = pyqtSignal(dict)
     variant_requested = pyqtSignal(str)
+    step_tab_created = pyqtSignal()
+    """The Step tab was created, with the initial settings of the Run tab."""
     measuring_tabs_created = pyqtSignal()
     """The tabs that measure were created."""
 
@@ -150,14 +154,19 @@ class PatternPage(StyleListener, Ground):
         super().__init__()
         self.pattern, self._settings = pattern, settings
         self._sources, self._jobs, self._engine, self._image = sources, jobs, engine, image
-        self._modeling = timed.modeling
+        self._timed, self._modeling = timed, timed.modeling
         self._last_run: FinishedRun | None = None
         self.variant = pattern.variant(settings.variant)
         """The variant shown."""
         self.form = ParameterForm(list_form_parameters(pattern))
         self._fill_form(settings.params)
         self.view = create_view(pattern, self.form, engine)
-        self.step = StepTab(make_variant_steppable(pattern, self.variant), sources, jobs, timed)
+        self._step: StepTab | None = None
+        self._step_inputs: dict[InputKind, Inputs] = {}
+        """Opened inputs for the Step tab, until it is created."""
+        self._step_updates: list[Callable[[SettingsPanel], None]] = []
+        """Changes of the Step tab's settings, until it is created."""
+        self._initial_params = dict(settings.params)
         self.writer_search = WriterSearch(self.view, jobs, engine)
         self._create_cards()
         self._create_tabs()
@@ -165,6 +174,7 @@ class PatternPage(StyleListener, Ground):
         self._connect_parts()
         self.show_variant(settings.variant)
         self._show_params(settings.params)
+        self._step_updates.clear()  # `create_step_tab` applies the initial parameters
 
     def _create_cards(self) -> None:
         """Create the parts of the Run tab, except the form and the view."""
@@ -180,7 +190,7 @@ class PatternPage(StyleListener, Ground):
         self.side_choice = Segments(("Plots", "Kernel"), "Side panel")
 
     def _create_tabs(self) -> None:
-        """Create the tabs; those that measure are empty, because `create_measuring_tabs` creates them later."""
+        """Create the tabs; all but the first are empty, because they take long and are created later."""
         self.tabs = create_tab_bar()
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self.corner = QStackedWidget()
@@ -191,7 +201,7 @@ class PatternPage(StyleListener, Ground):
         self._compare: CompareTab | None = None
         self._atomics: AtomicsTab | None = None
         self.add_tab("Run", self._create_run_tab(), self._create_corner())
-        self.add_tab("Step", self.step, self.step.corner())
+        self.add_tab(_STEP, QWidget())
         if ATOMICS in self.pattern.lessons:
             self.add_tab(_ATOMICS, QWidget())
         self.add_tab(_COMPARE, QWidget())
@@ -204,6 +214,52 @@ class PatternPage(StyleListener, Ground):
         self.examples.preset_selected.connect(self.show_example)
         self.writer_search.step_requested.connect(self._record_writer)
         self.writer_search.line_requested.connect(self._show_line)
+
+    def create_step_tab(self) -> None:
+        """Create the Step tab: in idle time or when it is first needed, for it has half of the page's widgets."""
+        if self._step is not None:
+            return
+        steppable = make_variant_steppable(self.pattern, self.variant)
+        self._step = step = StepTab(steppable, self._sources, self._jobs, self._timed)
+        self._replace_tab(_STEP, step, step.corner())
+        step.show_steppable(steppable)
+        step.settings.follow_input(self._initial_params)
+        self.step_tab_created.emit()
+        for kind, inputs in self._step_inputs.items():
+            step.show_input(kind, inputs)
+        for update in self._step_updates:
+            update(step.settings)
+        self._step_inputs.clear()
+        self._step_updates.clear()
+
+    @property
+    def has_step_tab(self) -> bool:
+        """Whether the Step tab exists."""
+        return self._step is not None
+
+    @property
+    def step(self) -> StepTab:
+        """The Step tab, created when it is first needed."""
+        self.create_step_tab()
+        assert self._step is not None
+        return self._step
+
+    @property
+    def has_new_step_settings(self) -> bool:
+        """Whether the Step tab's settings may differ from those of the last session."""
+        return self._step is not None or bool(self._step_updates)
+
+    def _show_step_input(self, kind: InputKind, inputs: Inputs) -> None:
+        if self._step is None:
+            self._step_inputs[kind] = inputs
+        else:
+            self._step.show_input(kind, inputs)
+
+    def _update_step_settings(self, update: Callable[[SettingsPanel], None]) -> None:
+        if self._step is None:
+            self._step_updates.append(update)
+        else:
+            update(self._step.settings)
 
     def create_measuring_tabs(self) -> None:
         """Create the tabs that measure: in idle time or when they are first needed, for they take long to create."""
@@ -250,7 +306,7 @@ class PatternPage(StyleListener, Ground):
 
     def _replace_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:
         index = self.tab_titles.index(title)
-        for stack, widget in ((self.stack, content), (self.corner, _hold_corner(corner))):
+        for stack, widget in ((self.corner, _hold_corner(corner)), (self.stack, content)):
             replaced = stack.widget(index)
             assert replaced is not None
             stack.insertWidget(index, widget)
@@ -263,7 +319,10 @@ class PatternPage(StyleListener, Ground):
         return [self.tabs.tabText(number) for number in range(self.tabs.count())]
 
     def _on_tab_changed(self, index: int) -> None:
-        if self.tabs.tabText(index) in (_ATOMICS, _COMPARE):
+        title = self.tabs.tabText(index)
+        if title == _STEP:
+            self.create_step_tab()
+        elif title in (_ATOMICS, _COMPARE):
             self.create_measuring_tabs()
         self.stack.setCurrentIndex(index)
 
@@ -275,7 +334,7 @@ class PatternPage(StyleListener, Ground):
     @property
     def stepping(self) -> bool:
         """Whether the Step tab is visible."""
-        return self.stack.currentWidget() is self.step
+        return self.stack.currentWidget() is self._step
 
     @property
     def bodies(self) -> BodiesView | None:
@@ -360,7 +419,7 @@ class PatternPage(StyleListener, Ground):
     def _record_writer(self, request: StepWriter) -> None:
         """Step through the block that wrote an element."""
         self.step.record_writer(request)
-        self.select_tab("Step")
+        self.select_tab(_STEP)
 
     def _show_line(self, file: str, line: int) -> None:
         """Show a line of the kernel that ran."""
@@ -377,7 +436,8 @@ class PatternPage(StyleListener, Ground):
         stepped = make_variant_steppable(self.pattern, variant)
         self.source.show_source(stepped.file, stepped.kernel, stepped.library)
         self.view.show_variant(name)
-        self.step.show_steppable(stepped)
+        if self._step is not None:
+            self._step.show_steppable(stepped)
         self.numbers.clear_verdict()
         if self.view.description is None:
             self.examples.show_params(self._settings.params, name)
@@ -389,7 +449,7 @@ class PatternPage(StyleListener, Ground):
             self._last_run = None
             self.numbers.clear_verdict()
         if self.pattern.is_image_pattern:
-            self.step.show_input("image", {"image": image.values, "maxval": np.array(image.maxval, np.uint32)})
+            self._show_step_input("image", {"image": image.values, "maxval": np.array(image.maxval, np.uint32)})
         if self._atomics is not None:
             self._atomics.show_image(image)
         if self._compare is not None:
@@ -468,7 +528,7 @@ class PatternPage(StyleListener, Ground):
         params = self.pattern.check(preset.params)
         self._fill_form(params)
         self._apply_params(params)
-        self.step.settings.apply_example(preset.params)
+        self._update_step_settings(lambda step: step.apply_example(preset.params))
         if preset.variant:
             self.variant_requested.emit(preset.variant)
 
@@ -484,7 +544,7 @@ class PatternPage(StyleListener, Ground):
     def show_numbers(self, values: OpenValues) -> None:
         """Use another file of numbers for stepping, if it has the pattern's number of dimensions."""
         if values.values.ndim == self.pattern.dimensions:
-            self.step.show_input("values", {"values": values.values})
+            self._show_step_input("values", {"values": values.values})
 
     def show_values(self, params: dict[str, Any]) -> None:
         """Show settings that changed elsewhere."""
@@ -522,6 +582,7 @@ class PatternPage(StyleListener, Ground):
         self.view.show_params(params)
         if self.view.description is None:
             self.examples.show_params(params, self.variant.name)
-        self.step.settings.follow_input(params)
+        followed = dict(params)
+        self._update_step_settings(lambda step: step.follow_input(followed))
         if self._atomics is not None:
             self._atomics.study_soon()

@@ -62,9 +62,12 @@ class Preparation(QObject):
             return
         pages = self._pages.pages_by_name
         missing = next((name for name in self._bench.patterns if name not in pages), None)
+        without_step_tab = next((page for page in pages.values() if not page.has_step_tab), None)
         incomplete = next((page for page in pages.values() if not page.has_all_tabs), None)
         unplaced = next((page for page in pages.values() if self._stack.indexOf(page) < 0), None)
-        if incomplete is not None:
+        if without_step_tab is not None:
+            without_step_tab.create_step_tab()
+        elif incomplete is not None:
             incomplete.create_measuring_tabs()
         elif unplaced is not None:
             self._stack.addWidget(unplaced)

@@ -911,6 +911,7 @@ def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows
     qtbot.waitUntil(lambda: window.bench.side_started, timeout=10_000)
     assert window.pages.pages_by_name.keys() == window.bench.patterns.keys()
     assert all(window.stack.indexOf(page) >= 0 for page in window.pages.pages_by_name.values())
+    assert all(page.has_step_tab and page.has_all_tabs for page in window.pages.pages_by_name.values())
     others = window.pages.pages_by_name.keys() - {"histogram"}  # which has its atomics there
     assert {window.pages.pages_by_name[name].tabs.tabText(2) for name in others} == {"Compare"}
     assert window.pages.pages_by_name["histogram"].atomics is not None

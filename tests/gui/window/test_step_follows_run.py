@@ -96,6 +96,50 @@ def test_what_was_chosen_for_a_step_stays_while_a_run_changes_in_something_else(
     wait_until_idle(qtbot, window)
 
 
+def test_a_step_tab_that_is_created_later_has_followed_every_change(qtbot, saved_settings, make_window):
+    pattern = saved_settings.pattern = "scan"
+    saved_settings.store_step(pattern, {"operator": "min", "kind": "exclusive"}, "round-robin")
+    window = make_window()
+    page, operator = window.page, window.bench.settings[pattern].params["operator"]
+    for chosen in ("max", operator):
+        page.form.change_values(operator=chosen)
+    assert not page.has_step_tab
+    params = page.step.settings.params
+    assert (params["operator"], params["kind"]) == (operator, "exclusive")
+    page.form.change_values(operator="max")
+    assert params["operator"] == "max"
+    wait_until_idle(qtbot, window)
+
+
+def test_a_step_tab_that_is_created_later_has_the_saved_sizes_and_the_input_that_was_opened_before(
+    window, saved_settings
+):
+    saved_settings.store_sizes("convolution/step", [400, 800])
+    assert not window.page.has_step_tab
+    window.page.select_tab("Step")
+    assert window.page.has_step_tab
+    assert window.page.stepping
+    assert window.page.step.current_input.keys() == {"image", "maxval"}
+    assert window.page.step.steppable.subject == "convolution"
+    picture, source = window.page.step.panes.splitter.sizes()
+    assert picture < source, "at first it is the other way round"
+
+
+@pytest.mark.parametrize("first_pattern", ["scan"])
+def test_settings_of_a_step_tab_that_was_never_created_are_kept(qtbot, window, saved_settings):
+    pattern = window.bench.patterns["scan"]
+    saved_settings.store_step("scan", {"kind": "exclusive"}, "shuffle:7")
+    before = saved_settings.step(pattern)
+    window.pages.close_down()
+    assert not window.page.has_step_tab
+    assert saved_settings.step(pattern) == before
+    window.page.form.change_values(operator="max")
+    window.pages.close_down()
+    params, schedule = saved_settings.step(pattern)
+    assert (params["operator"], params["kind"], schedule) == ("max", "exclusive", "shuffle:7")
+    wait_until_idle(qtbot, window)
+
+
 @pytest.mark.parametrize("first_pattern", ["compaction"])
 def test_a_threshold_goes_with_the_type_that_it_is_measured_in(qtbot, window):
     settings = window.page.step.settings
