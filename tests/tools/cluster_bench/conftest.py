@@ -1,7 +1,18 @@
-"""The cluster of the tests of `gpu.distributed`; without Dask, nothing is collected."""
+"""The cluster of the tests here; without Dask, nothing is collected."""
 
 from __future__ import annotations
 
-from tests.gpu.distributed.conftest import HAS_DASK, cluster  # noqa: F401 - a fixture
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.gpu.distributed.conftest import HAS_DASK, open_forked_cluster
 
 collect_ignore = [] if HAS_DASK else ["test_command.py"]
+
+
+@pytest.fixture(scope="package")
+def cluster() -> Iterator[Any]:
+    with open_forked_cluster(2) as two:
+        yield two
