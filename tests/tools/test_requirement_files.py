@@ -36,7 +36,10 @@ def required(*names: str) -> set[str]:
 def read_modules(path: Path) -> set[str]:
     """Return the modules that a file imports."""
     modules = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    nodes: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]
+    while nodes:
+        node = nodes.pop()
+        nodes += [each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr)]
         if isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
