@@ -16,6 +16,17 @@ from tests import needs
 pytest_plugins = ["pytester"]
 
 
+@pytest.fixture
+def run_pytest(pytester, monkeypatch):
+    """Return a function that runs pytest in a process, with Lockstep's modules and with no installed plugin but Qt's.
+
+    To import all takes longer than these tests.
+    """
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    return lambda: pytester.runpytest_subprocess("-p", "pytest-qt")
+
+
 def test_a_python_warning_is_an_error():
     with pytest.raises(UserWarning, match="careful"):
         warnings.warn("careful", stacklevel=1)
@@ -28,11 +39,10 @@ def test_an_expected_log_message_is_cleared(caplog):
 
 
 @pytest.mark.parametrize(("level", "outcome"), [("warning", "errors"), ("info", "passed")])
-def test_an_unexpected_log_message_fails(pytester, monkeypatch, level, outcome):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+def test_an_unexpected_log_message_fails(pytester, run_pytest, level, outcome):
     pytester.makeconftest("from tests.conftest import _no_unexpected_log")
     pytester.makepyfile(f"import logging\ndef test_it():\n    logging.getLogger('x').{level}('surprise')\n")
-    result = pytester.runpytest_subprocess()
+    result = run_pytest()
     assert result.parseoutcomes().get(outcome) == 1
 
 
@@ -45,8 +55,7 @@ def test_an_unexpected_log_message_fails(pytester, monkeypatch, level, outcome):
         ("dialog = QDialog(widget); dialog.open()", "QDialog is left open"),
     ],
 )
-def test_a_test_that_keeps_mouse_or_keyboard_fails_and_the_next_does_not(pytester, monkeypatch, left, message):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+def test_a_test_that_keeps_mouse_or_keyboard_fails_and_the_next_does_not(pytester, run_pytest, left, message):
     pytester.makeconftest("from tests.gui.conftest import pytest_runtest_call, pytest_runtest_teardown")
     pytester.makepyfile(
         "from PyQt6.QtCore import Qt\n"
@@ -60,7 +69,7 @@ def test_a_test_that_keeps_mouse_or_keyboard_fails_and_the_next_does_not(pyteste
         "def test_other(qapp):\n"
         "    pass\n"
     )
-    result = pytester.runpytest_subprocess()
+    result = run_pytest()
     assert result.parseoutcomes() == {"passed": 2, "errors": 1}
     result.stdout.fnmatch_lines([f"*{message}*", "ERROR *::test_one*"])
 
@@ -94,17 +103,16 @@ def test_settings_are_new_in_every_test(qapp):
     ],
 )
 @needs.linux
-def test_what_tests_leave_behind_fails_the_session(pytester, monkeypatch, body, left):
+def test_what_tests_leave_behind_fails_the_session(pytester, run_pytest, monkeypatch, body, left):
     for name in ("PYTEST_XDIST_WORKER", "LOCKSTEP_MEMORY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     pytester.makeconftest(
         "from tests import leftovers\n"
         "leftovers.PATIENCE_S = 0.5\n"
         "def pytest_configure(config): config.pluginmanager.register(leftovers.LeftoversPlugin())\n"
     )
     pytester.makepyfile(f"def test_it():\n    {body}\n")
-    result = pytester.runpytest_subprocess()
+    result = run_pytest()
     assert result.parseoutcomes() == {"passed": 1}
     assert result.ret == (left is not None)
     if left is not None:

@@ -40,6 +40,7 @@ def pytest_configure(config):
 def run(pytester, monkeypatch):
     """Return a function that runs the cases above once, with arguments, in an empty folder."""
     monkeypatch.setenv("PYTHONPATH", str(ledger.Path(ledger.__file__).parents[1]))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # their imports take longer than this run
     pytester.makeini(MARKERS)
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(test_cases=CASES)

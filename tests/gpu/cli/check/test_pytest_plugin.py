@@ -57,7 +57,8 @@ def run_pytest(folder: Path, *options: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "lockstep.pytest_plugin", "-p", "no:cacheprovider", "-rA", *options],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "package")},
+        # The imports of plugins that are installed here take longer than these tests.
+        env={**os.environ, "PYTHONPATH": str(ROOT / "package"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=100,
@@ -66,7 +67,7 @@ def run_pytest(folder: Path, *options: str) -> tuple[int, str]:
 
 
 @needs.needs(not driver.explain_unavailable(), needs.PYCUDA)
-@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "1"]], ids=["alone", "xdist"])
 def test_a_finding_fails_the_test_that_launched_the_kernel(tmp_path, workers):
     (tmp_path / "test_kernels.py").write_text(SUITE)
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
