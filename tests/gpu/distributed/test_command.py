@@ -1,4 +1,7 @@
-"""`run --engine dask` as a user types it: on simulators that compile, in processes that are gone with it."""
+"""`run --engine dask` as a user types it: on simulators that compile, in processes that are gone with it.
+
+What does not depend on the processes runs on the workers that tests share.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,15 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import numpy as np
 import psutil
 import pytest
 
 from gpu.base.paths import ROOT
+from gpu.cli.main import main
+from tests.gpu.cli.no_desktop import NO_WINDOW
 
 
 def lockstep(*arguments, **options):
@@ -40,26 +45,38 @@ def test_a_run_tells_workers_and_what_they_exchanged(tmp_path):
     assert graph.read_text().count('class="cell') == 2 + 3, "chunks and tasks"
 
 
-def test_a_file_larger_than_a_chunk_is_streamed(tmp_path):
+@pytest.fixture
+def run_on_cluster(cluster, monkeypatch, capsys):
+    """Return a function that runs a command on the first of the workers that tests share, and returns its output."""
+
+    def open_shared(settings):
+        return nullcontext(cluster.limit_workers(settings.workers))
+
+    # Modules that import the function at their start come first.
+    for module in ("cli.patterns.cluster", "cli.patterns.streaming", "distributed.cluster.dask_cluster"):
+        monkeypatch.setattr(f"gpu.{module}.open_cluster", open_shared)
+
+    def run(*arguments):
+        assert main(["run", *map(str, arguments), "--engine", "dask"], NO_WINDOW) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_a_file_larger_than_a_chunk_is_streamed(run_on_cluster, tmp_path):
     values = np.arange(5000, dtype=np.float64)
     np.save(tmp_path / "in.npy", values)
     files = ("--input", tmp_path / "in.npy", "--stream", "--chunks", 6, "--output", tmp_path / "sum.npy")
-    done = lockstep("run", "reduction", "--engine", "dask", "--workers", 1, *files)
-    assert done.returncode == 0, done.stderr
-    assert "not compared" in done.stdout
-    assert "40000 bytes" in done.stdout
+    output = run_on_cluster("reduction", "--workers", 1, *files)
+    assert "not compared" in output
+    assert "40000 bytes" in output
     assert np.load(tmp_path / "sum.npy").tolist() == [values.sum()]
 
 
-def test_bodies_are_moved_and_saved(tmp_path, capsys):
-    from gpu.cli.main import main
-    from tests.gpu.cli.no_desktop import NO_WINDOW
-
+def test_bodies_are_moved_and_saved(run_on_cluster, tmp_path, capsys):
     together, alone = tmp_path / "together.npy", tmp_path / "alone.npy"
     params = ("nbody", "--bodies", "40", "--steps", "2", "--dt", "0.01")
-    done = lockstep("run", *params, "--engine", "dask", "--workers", 2, "--output", together, "--json")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = json.loads(run_on_cluster(*params, "--workers", 2, "--output", together, "--json"))
     assert report["verified"]
     assert [worker["tasks"] > 0 for worker in report["workers"]] == [True, True]
     # The places of either chunk go to the other device, before the first step and in each; and what is conserved.
@@ -134,9 +151,6 @@ def test_ctrl_c_ends_all_workers(tmp_path, count_started):
     ],
 )
 def test_what_cannot_be_is_one_sentence(arguments, sentence, capsys):
-    from gpu.cli.main import main
-    from tests.gpu.cli.no_desktop import NO_WINDOW
-
     assert main(["run", *arguments], NO_WINDOW) == 2
     complaint = capsys.readouterr().err
     assert sentence in complaint
