@@ -48,26 +48,33 @@ class HostConnection:
                 return message
 
 
-@contextmanager
-def running_worker(engine: str) -> Iterator[HostConnection]:
-    context = multiprocessing.get_context("spawn")
-    folder = SharedFolder()
-    ours, theirs = context.Pipe()
-    process = context.Process(target=engine_process.main, args=(theirs, folder.path, "engine1", engine), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        yield HostConnection(ours, process, folder)
-    finally:
-        ours.close()
-        process.join(10)
-        process.kill()
-        process.join()
-        folder.close()
+@pytest.fixture
+def start_worker(engine_context):
+    """Return a context manager that starts the process of an engine, forked where the system can."""
+    context = engine_context or multiprocessing.get_context("spawn")
+
+    @contextmanager
+    def start(engine: str) -> Iterator[HostConnection]:
+        folder = SharedFolder()
+        ours, theirs = context.Pipe()
+        arguments = (theirs, folder.path, "engine1", engine)
+        process = context.Process(target=engine_process.main, args=arguments, daemon=True)
+        process.start()
+        theirs.close()
+        try:
+            yield HostConnection(ours, process, folder)
+        finally:
+            ours.close()
+            process.join(10)
+            process.kill()
+            process.join()
+            folder.close()
+
+    return start
 
 
-def test_it_is_ready_then_serves_until_the_connection_closes():
-    with running_worker(FAKE) as line:
+def test_it_is_ready_then_serves_until_the_connection_closes(start_worker):
+    with start_worker(FAKE) as line:
         job, event, leaving = line.receive()
         assert (job, leaving) == (0, False)
         assert isinstance(event, Ready)
@@ -81,8 +88,8 @@ def test_it_is_ready_then_serves_until_the_connection_closes():
         assert line.process.exitcode == 0
 
 
-def test_a_reference_is_announced_however_soon_it_follows():
-    with running_worker(FAKE) as line:
+def test_a_reference_is_announced_however_soon_it_follows(start_worker):
+    with start_worker(FAKE) as line:
         line.receive()
         line.run_action(1, "copy")
         messages = [line.receive(progress=True)[1] for _ in range(3)]
@@ -97,8 +104,8 @@ def test_a_reference_is_announced_however_soon_it_follows():
         ("no-memory", "input", "There is not enough memory for this."),
     ],
 )
-def test_a_failure_is_told_and_the_process_stays(deed: str, kind: str, message: str):
-    with running_worker(FAKE) as line:
+def test_a_failure_is_told_and_the_process_stays(start_worker, deed: str, kind: str, message: str):
+    with start_worker(FAKE) as line:
         line.receive()
         line.run_action(1, deed)
         job, event, leaving = line.receive()
@@ -109,8 +116,8 @@ def test_a_failure_is_told_and_the_process_stays(deed: str, kind: str, message: 
         assert isinstance(line.receive()[1], RunResult)
 
 
-def test_a_lost_engine_is_told_and_the_process_ends():
-    with running_worker(FAKE) as line:
+def test_a_lost_engine_is_told_and_the_process_ends(start_worker):
+    with start_worker(FAKE) as line:
         line.receive()
         line.run_action(1, "lost")
         job, event, leaving = line.receive()
@@ -121,8 +128,8 @@ def test_a_lost_engine_is_told_and_the_process_ends():
         assert line.process.exitcode == 0
 
 
-def test_what_nobody_thought_of_is_told_and_the_process_ends():
-    with running_worker(FAKE) as line:
+def test_what_nobody_thought_of_is_told_and_the_process_ends(start_worker):
+    with start_worker(FAKE) as line:
         line.receive()
         line.run_action(1, "bug")
         job, event, leaving = line.receive()
@@ -133,15 +140,15 @@ def test_what_nobody_thought_of_is_told_and_the_process_ends():
         assert "fake_engines.py" in event.detail
 
 
-def test_a_name_that_no_engine_has_is_told():
-    with running_worker("abacus") as line:
+def test_a_name_that_no_engine_has_is_told(start_worker):
+    with start_worker("abacus") as line:
         job, event, leaving = line.receive()
         assert (job, leaving) == (0, True)
         assert event == Failure("engine", "There is no engine 'abacus'.", "Choose one of auto, cuda, simulator.")
 
 
-def test_an_engine_whose_module_is_missing_is_told():
-    with running_worker("gpu.engines.abacus:Abacus") as line:
+def test_an_engine_whose_module_is_missing_is_told(start_worker):
+    with start_worker("gpu.engines.abacus:Abacus") as line:
         _, event, leaving = line.receive()
         assert leaving
         assert isinstance(event, Failure)
@@ -149,8 +156,8 @@ def test_an_engine_whose_module_is_missing_is_told():
 
 
 @pytest.mark.alone
-def test_the_time_between_two_progress_events_is_kept():
-    with running_worker(FAKE) as line:
+def test_the_time_between_two_progress_events_is_kept(start_worker):
+    with start_worker(FAKE) as line:
         line.receive()
         line.run_action(1, "endless-but-telling")
         line.receive(progress=True)
@@ -163,16 +170,16 @@ def test_the_time_between_two_progress_events_is_kept():
 
 
 @needs.posix
-def test_it_leaves_the_terminal_s_group():
-    with running_worker("null") as line:
+def test_it_leaves_the_terminal_s_group(start_worker):
+    with start_worker("null") as line:
         line.receive()
         assert os.getpgid(line.process.pid) == line.process.pid
 
 
-def test_a_file_that_is_no_image_is_told(tmp_path: Path):
+def test_a_file_that_is_no_image_is_told(start_worker, tmp_path: Path):
     path = tmp_path / "a.png"
     path.write_text("not an image")
-    with running_worker("null") as line:
+    with start_worker("null") as line:
         line.receive()
         line.send(1, LoadImage(str(path)))
         _, event, _ = line.receive()
