@@ -295,14 +295,13 @@ def test_a_class_of_programs_is_graded(tmp_path: Path, capsys: pytest.CaptureFix
     (folder / "lesson.md").write_text(words.replace(sizes, "sizes = [5, 129]"), "utf-8")
     solution = read_kernel_file(folder, "copies.cu")
     lesson = str(folder / "copies.cu")
-    spy = f'FILE *file = fopen("{lesson}", "r"); if (file || fopen("{tmp_path}/class/a-good.cu", "r")) return 1;'
+    spy = f'FILE *file = fopen("{lesson}", "r"); if (file || fopen("{tmp_path}/class/b-host.cu", "r")) return 1;'
     texts = {
-        "a-good.cu": solution,
-        "b-spy.cu": solution.replace("int n;", f"int n; {spy}"),
-        "c-host.cu": solution.replace("scale<<<(n + 127) / 128, 128>>>(device_x, device_y, n);", "").replace(
+        "a-spy.cu": solution.replace("int n;", f"int n; {spy}"),
+        "b-host.cu": solution.replace("scale<<<(n + 127) / 128, 128>>>(device_x, device_y, n);", "").replace(
             '"%.9g\\n", value', '"%.9g\\n", 0 * value'
         ),
-        "d-include.cu": f'#include "{lesson}"\n',
+        "c-include.cu": f'#include "{lesson}"\n',
     }
     (tmp_path / "class").mkdir()
     for name, text in texts.items():
@@ -310,7 +309,7 @@ def test_a_class_of_programs_is_graded(tmp_path: Path, capsys: pytest.CaptureFix
     code = cli.main(["grade", f"{folder}/copies", str(tmp_path / "class"), "--json", "--seed", "5"], NO_WINDOW)
     graded = {each["name"]: each for each in json.loads(capsys.readouterr().out)["submissions"]}
     assert code == 1
-    assert [each["accepted"] for each in graded.values()] == [True, True, False, False], graded
-    assert "no kernel runs" in graded["c-host.cu"]["words"]
-    assert "forbidden include" in graded["d-include.cu"]["words"]
+    assert [each["accepted"] for each in graded.values()] == [True, False, False], graded
+    assert "no kernel runs" in graded["b-host.cu"]["words"]
+    assert "forbidden include" in graded["c-include.cu"]["words"]
     assert all(each["graded"] for each in graded.values())
