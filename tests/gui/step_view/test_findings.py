@@ -158,8 +158,8 @@ def test_each_kind_of_finding_is_opened_at_its_step_and_thread(step_kernel):
             assert build_finding_pictures(tab.models)[0].caption.endswith("thread 20 at s[40]")
 
 
-def test_a_repaired_kernel_returns_to_its_picture_and_a_known_finding_keeps_the_step(qtbot, open_step_tab):
-    tab = open_step_tab("compaction", "three-kernels").page.step
+def test_a_repaired_kernel_returns_to_its_picture_and_a_known_finding_keeps_the_step(qtbot, open_tab):
+    tab = open_tab("compaction", "three-kernels")
     assert tab.panes.kinds.chosen == "Flow"
     document, text = tab.source.document, tab.source.document.text
     document.replace(re.sub(r"if \(i < n\) (flags\[i\] = KEPT)", r"\1", text))

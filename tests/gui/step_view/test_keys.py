@@ -247,11 +247,11 @@ def click_cell(qtbot, flow, row, cell, modifier=Qt.KeyboardModifier.NoModifier):
     qtbot.mouseClick(flow, LEFT, modifier, center.toPoint())
 
 
-def test_a_key_of_a_sort_is_followed_by_shift_click_and_back_by_a_key(qtbot, open_step_tab):
-    window = open_step_tab("sort", "odd-even")
+def test_a_key_of_a_sort_is_followed_by_shift_click_and_back_by_a_key(qtbot, open_tab):
+    tab = open_tab("sort", "odd-even")
+    window, flow = tab.window(), tab.panes.flow
     window.activateWindow()
     qtbot.waitUntil(window.isActiveWindow)
-    tab, flow = window.page.step, window.page.step.panes.flow
     keys = flow.viewport.layout.rows[0].value.tolist()
     cell = int(np.argmax(keys))
     tab.player.go_to(tab.player.end)
@@ -273,8 +273,8 @@ def test_a_key_of_a_sort_is_followed_by_shift_click_and_back_by_a_key(qtbot, ope
     assert (flow.marks.selected, flow.marks.forward) == ((0, cell), False)
 
 
-def test_a_followed_key_appears_step_by_step(qtbot, open_step_tab):
-    tab = open_step_tab("sort", "odd-even").page.step
+def test_a_followed_key_appears_step_by_step(qtbot, open_tab):
+    tab = open_tab("sort", "odd-even")
     flow, layout = tab.panes.flow, tab.models.layout
     tab.player.go_to(layout.rows[2].last + 1)
     flow.scroll_by(QPointF(0, 10_000))

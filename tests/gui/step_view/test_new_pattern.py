@@ -7,6 +7,7 @@ import pytest
 
 from gpu.declaration.roles import Role
 from gpu.messages.runs.recordings import StepPattern
+from gpu.patterns import find_pattern
 from gui.run_view.array import ArrayView
 from tests.gui.conftest import FakeHost, wait_until_idle
 from tests.gui.step_view.conftest import wait_for_recording
@@ -48,15 +49,14 @@ def test_a_file_of_numbers_is_opened_for_it(qtbot, window, tmp_path):
     np.testing.assert_array_equal(window.bench.outcomes["doubling"].arrays["doubles"], [6, 8, 10])
 
 
-def test_it_is_stepped(qtbot, open_step_tab):
-    window = open_step_tab("doubling", "plain")
-    step = window.page.step
+def test_it_is_stepped(qtbot, open_tab):
+    step = open_tab("doubling", "plain")
     assert step.models is not None
     assert step.settings.text.startswith("16 elements")
     asked = [each for host in FakeHost.instances for each in host.requests if isinstance(each, StepPattern)]
     assert {each.pattern for each in asked} == {"doubling"}
     assert step.panes.counters.text("textbook", "operations") == "16"
     assert step.steppable.title == "Doubling: Plain"
-    step.settings.form.change_values(**window.page.pattern.params_for_role(Role.SIZE, 128))
+    step.settings.form.change_values(**find_pattern("doubling").params_for_role(Role.SIZE, 128))
     wait_for_recording(qtbot, step)
     assert step.request.params["amount"] == 128

@@ -163,9 +163,9 @@ def compare_at_moments(qtbot, tab, kind, moments):
         ("sort", "quicksort", {"n": 8}, ("Launches",)),
     ],
 )
-def test_a_picture_does_not_depend_on_earlier_moments(qtbot, open_step_tab, pattern, variant, params, kinds):
-    window = open_step_tab(pattern, variant, **params)
-    tab, end = window.page.step, window.page.step.player.end
+def test_a_picture_does_not_depend_on_earlier_moments(qtbot, open_tab, pattern, variant, params, kinds):
+    tab = open_tab(pattern, variant, **params)
+    window, end = tab.window(), tab.player.end
     for kind in kinds:
         tab.panes.kinds.choose(kind)
         compare_at_moments(qtbot, tab, kind, (end, end // 3))
@@ -177,8 +177,8 @@ def test_a_picture_does_not_depend_on_earlier_moments(qtbot, open_step_tab, patt
         compare_picture(qtbot, tab, kind)
 
 
-def test_a_zoomed_dataflow_does_not_depend_on_earlier_moments(qtbot, open_step_tab):
-    tab = open_step_tab("sort", "bitonic", n=16).page.step
+def test_a_zoomed_dataflow_does_not_depend_on_earlier_moments(qtbot, open_tab):
+    tab = open_tab("sort", "bitonic", n=16)
     tab.panes.kinds.choose("Flow")
     # Cells with text, and cells without.
     for zooms, share in (("++", 3), ("−" * 8, 2)):
@@ -192,9 +192,9 @@ def test_a_zoomed_dataflow_does_not_depend_on_earlier_moments(qtbot, open_step_t
     compare_picture(qtbot, tab, "Flow")
 
 
-def change_repeatedly(qtbot, window, tab):
+def change_repeatedly(qtbot, tab):
     """Yield after each of many changes that may invalidate a cache."""
-    player, form, end = tab.player, tab.settings.form, tab.player.end
+    window, player, form, end = tab.window(), tab.player, tab.settings.form, tab.player.end
     for moment in (end // 2, end // 2 - 1, end):
         player.go_to(moment)
         yield
@@ -233,7 +233,7 @@ def change_repeatedly(qtbot, window, tab):
         wait_for_recording(qtbot, tab)
         player.go_to(player.end // 2)
         yield
-    names = [each.name for each in window.page.pattern.variants if not tab.steppable.name.endswith(each.name)]
+    names = [each.name for each in window.bench.pattern.variants if not tab.steppable.name.endswith(each.name)]
     window.choose_variant(names[0])
     wait_for_recording(qtbot, tab)
     player.go_to(player.end // 2)
@@ -253,9 +253,8 @@ def change_repeatedly(qtbot, window, tab):
         pytest.param("reduction", "atomic", "Variables", marks=pytest.mark.sweep),
     ],
 )
-def test_no_change_leaves_an_outdated_picture(qtbot, open_step_tab, pattern, variant, kind):
-    window = open_step_tab(pattern, variant)
-    tab = window.page.step
+def test_no_change_leaves_an_outdated_picture(qtbot, open_tab, pattern, variant, kind):
+    tab = open_tab(pattern, variant)
     tab.panes.kinds.choose(kind)
-    for _ in change_repeatedly(qtbot, window, tab):
+    for _ in change_repeatedly(qtbot, tab):
         compare_picture(qtbot, tab, kind)

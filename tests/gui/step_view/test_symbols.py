@@ -9,8 +9,8 @@ from tests.gui.step_view.conftest import wait_for_recording
 
 
 @pytest.fixture
-def tab(open_step_tab):
-    return open_step_tab("scan", "brent-kung").page.step
+def tab(open_tab):
+    return open_tab("scan", "brent-kung")
 
 
 def cell_texts(tab):

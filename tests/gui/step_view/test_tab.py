@@ -33,8 +33,8 @@ def window(open_step_tab):
 
 
 @pytest.fixture
-def tab(window):
-    return window.page.step
+def tab(open_tab):
+    return open_tab()
 
 
 def press_key(qtbot, tab, key, modifier=Qt.KeyboardModifier.NoModifier):
@@ -174,11 +174,11 @@ def _step_counts(tab) -> list[dict[str, str]]:
     return [found[step] for step in sorted(found, key=int) if step != "0"]
 
 
-def test_the_card_shows_what_the_better_rung_is_better_in(open_step_tab):
+def test_the_card_shows_what_the_better_rung_is_better_in(open_tab):
     """The same additions and steps; but whole warps work, or none of their lanes does."""
     shown = {}
     for variant in ("neighbored", "neighbored-less"):
-        tab = open_step_tab("reduction", variant, n=64, block="64").page.step
+        tab = open_tab("reduction", variant, n=64, block="64")
         shown[variant] = _step_counts(tab)
         assert [tab.panes.counters.text("total", name) for name in ("operations", "steps")] == ["63", "6"]
     idle = {variant: [step["idle lanes"] for step in steps] for variant, steps in shown.items()}
@@ -188,8 +188,8 @@ def test_the_card_shows_what_the_better_rung_is_better_in(open_step_tab):
     assert (divergent["neighbored"][:3], divergent["neighbored-less"][:2]) == ([2, 2, 2], [0, 1])
 
 
-def test_lanes_that_a_block_does_not_have_are_idle_everywhere(open_step_tab):
-    tab = open_step_tab("nbody", "naive").page.step
+def test_lanes_that_a_block_does_not_have_are_idle_everywhere(open_tab):
+    tab = open_tab("nbody", "naive")
     tab.player.go_to(tab.player.end // 2)
     assert "24 not in the block" in tab.panes.lanes.lane_states.text()
     assert tab.panes.counters.text("this step", "idle lanes") == "3/4"
@@ -210,8 +210,8 @@ def test_states_and_conditions_are_whole_in_a_small_window(qtbot, open_step_tab)
     assert conditions > 3
 
 
-def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, open_step_tab):
-    tab = open_step_tab("reduction", "neighbored").page.step
+def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, open_tab):
+    tab = open_tab("reduction", "neighbored")
     card = tab.panes.counters
     names = ("operations", "steps", "average", "peak")
     assert (card.n.placeholderText(), card.text("textbook", "steps")) == ("16", "4")
@@ -240,19 +240,15 @@ def test_large_counts_are_whole_in_a_small_window(qtbot, open_step_tab):
         qtbot.waitUntil(lambda: find_elided() == [])
 
 
-def test_the_textbook_stands_beside_every_pattern(qtbot, open_step_tab):
-    window = open_step_tab("convolution", find_pattern("convolution").default_variant)
+def test_the_textbook_stands_beside_every_pattern(open_tab):
     for pattern, n in (("convolution", "96"), ("histogram", "16"), ("softmax", "16")):
-        window.choose_pattern(pattern)
-        window.page.tabs.setCurrentIndex(1)
-        wait_for_recording(qtbot, window.page.step)
-        card = window.page.step.panes.counters
+        card = open_tab(pattern, find_pattern(pattern).default_variant).panes.counters
         assert card.n.placeholderText() == n
         assert int(card.text("textbook", "operations").replace("\u202f", "")) > 0
 
 
-def test_a_function_of_another_file_is_shown_there(open_step_tab):
-    tab = open_step_tab("compaction", "three-kernels").page.step
+def test_a_function_of_another_file_is_shown_there(open_tab):
+    tab = open_tab("compaction", "three-kernels")
     files = {tab.models.files[event].rpartition("/")[2] for event in range(tab.player.end)}
     assert files == {"compact.cu", "scan.cu"}
     seen = set()
@@ -282,7 +278,8 @@ def test_a_click_on_a_line_goes_to_its_next_execution(tab):
     assert tab.player.moment == before
 
 
-def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, window, tab):
+def test_clicks_light_an_ancestry_and_follow_a_thread_and_escape_clears(qtbot, window):
+    tab = window.page.step
     tab.player.go_to(tab.player.end)
     qtbot.wait(300)
     row = max(number for number, each in enumerate(tab.panes.flow.viewport.layout.rows) if each.value.size == 16)
@@ -324,7 +321,8 @@ def test_the_button_names_numbers_and_lets_words_speak(tab):
     assert tab.settings.text == "16 elements · random · inclusive · sum · int32 · block 16 · round-robin"
 
 
-def test_the_foot_tells_of_the_tab_that_is_seen(qtbot, window, tab):
+def test_the_foot_tells_of_the_tab_that_is_seen(qtbot, window):
+    tab = window.page.step
     word = window.status.message_label
     assert word.text() == "Scan: 16 elements, random, int32"
     tab.settings.form.change_values(n=24)
@@ -340,15 +338,15 @@ def test_the_foot_tells_of_the_tab_that_is_seen(qtbot, window, tab):
     assert word.text() == f"{name}: a part, 12 × 8 gray, 8 bit"
 
 
-def test_it_says_how_many_threads_run_where_a_variant_needs_whole_warps(qtbot, window, tab):
-    window.choose_variant("look-back")
+def test_it_says_how_many_threads_run_where_a_variant_needs_whole_warps(qtbot, tab):
+    tab.window().choose_variant("look-back")
     assert "block 16 → 32" in tab.settings_button.text()
     wait_for_recording(qtbot, tab)
     assert tab.models.recording.launches[0].trace.block == (32, 1, 1)
     tab.settings.form.change_values(block="64")
     assert "block 64 ·" in tab.settings_button.text()
     tab.settings.form.change_values(block="16")
-    window.choose_variant("brent-kung")
+    tab.window().choose_variant("brent-kung")
     assert "block 16 ·" in tab.settings_button.text()
 
 
@@ -364,7 +362,8 @@ def _add_line_breaks(lines):
             assert not one.intersects(other)
 
 
-def test_nothing_stands_on_anything_else(qtbot, window, tab):
+def test_nothing_stands_on_anything_else(qtbot, window):
+    tab = window.page.step
     tab.settings.form.change_values(n=64)
     wait_for_recording(qtbot, tab)
     tab.player.go_to_end(last=True)
@@ -436,7 +435,7 @@ def test_a_number_with_a_point_is_named_too(qtbot):
     assert "than 0.5 ·" in panel.text
 
 
-def test_settings_and_variants_record_again_and_keep_the_place(qtbot, window, tab):
+def test_settings_and_variants_record_again_and_keep_the_place(qtbot, tab):
     tab.player.go_to(7)
     tab.settings.form.change_values(n=8)
     wait_for_recording(qtbot, tab)
@@ -446,13 +445,13 @@ def test_settings_and_variants_record_again_and_keep_the_place(qtbot, window, ta
     tab.settings.seed.setValue(3)
     wait_for_recording(qtbot, tab)
     assert step_requests()[-1].schedule == "shuffle:3"
-    window.choose_variant("kogge-stone")
+    tab.window().choose_variant("kogge-stone")
     wait_for_recording(qtbot, tab)
     assert step_requests()[-1].variant == "kogge-stone"
     assert tab.player.moment == 0
 
 
-def test_an_edited_kernel_is_what_is_recorded(qtbot, window, tab):
+def test_an_edited_kernel_is_what_is_recorded(qtbot, tab):
     document = tab.source.document
     text = document.text
     start = text.index("scan_brent_kung")
@@ -498,8 +497,8 @@ def _count_red_pixels(widget: QWidget) -> int:
     return int((np.frombuffer(pixels, np.uint32) & 0xFFFFFF == int(wanted[1:], 16)).sum())
 
 
-def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, open_step_tab):
-    tab = open_step_tab("histogram", "racy").page.step
+def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, open_tab):
+    tab = open_tab("histogram", "racy")
     races = tab.models.data.races
     second = min(race.second.moment for race in races)
     for kind, view in (("Flow", tab.panes.flow), ("Arrays", tab.panes.arrays)):
@@ -514,13 +513,13 @@ def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, 
         r"race: (written|read) by block \d, thread \d; (written|read) by block \d, thread \d; not synchronized", words
     )
     assert "written" in words
-    clean = open_step_tab("scan", "brent-kung").page.step
+    clean = open_tab("scan", "brent-kung")
     assert not clean.models.data.races
     assert not clean.models.racing_cells
 
 
-def test_findings_are_marked_in_time_and_in_the_code(open_step_tab):
-    tab = open_step_tab("histogram", "racy").page.step
+def test_findings_are_marked_in_time_and_in_the_code(open_tab):
+    tab = open_tab("histogram", "racy")
     recording = tab.models.recording
     assert recording.findings
     moment, finding = recording.findings[0]
@@ -531,7 +530,7 @@ def test_findings_are_marked_in_time_and_in_the_code(open_step_tab):
     assert int(tab.models.lines[moment]) in tab.source.code._markers
 
 
-def test_what_fails_is_said_and_the_tab_goes_on(qtbot, window, tab, monkeypatch):
+def test_what_fails_is_said_and_the_tab_goes_on(qtbot, tab, monkeypatch):
     seen = []
     tab.failed.connect(seen.append)
     answer = FakeHost.result_of
@@ -548,7 +547,8 @@ def test_what_fails_is_said_and_the_tab_goes_on(qtbot, window, tab, monkeypatch)
     assert tab.panes.pictures.currentWidget() is tab.panes.flow
 
 
-def test_a_recording_that_takes_long_is_stopped_by_escape(qtbot, window, tab):
+def test_a_recording_that_takes_long_is_stopped_by_escape(qtbot, window):
+    tab = window.page.step
     host = next(host for host in FakeHost.instances if any(isinstance(each, StepPattern) for each in host.requests))
     host.answers_later = True
     end = tab.player.end
@@ -590,14 +590,14 @@ def test_a_damaged_recording_is_said(qtbot, tab, monkeypatch):
     assert "out of luck" in seen[0].message
 
 
-def test_nothing_at_all_is_shown_as_such(open_step_tab):
-    tab = open_step_tab(n=0).page.step
+def test_nothing_at_all_is_shown_as_such(open_tab):
+    tab = open_tab(n=0)
     tab.player.go_to(tab.player.end)
     assert tab.player.moment == tab.player.end
 
 
-def test_arrays_are_shown_as_grids_for_images(qtbot, open_step_tab):
-    tab = open_step_tab("convolution", "tiled").page.step
+def test_arrays_are_shown_as_grids_for_images(qtbot, open_tab):
+    tab = open_tab("convolution", "tiled")
     assert tab.panes.kinds.chosen == "Arrays"
     assert tab.panes.pictures.currentWidget() is tab.panes.arrays
     tab.player.go_to(tab.player.end)
@@ -626,7 +626,8 @@ def test_arrays_are_shown_as_grids_for_images(qtbot, open_step_tab):
     assert tab.panes.kinds.chosen == "Flow", "what was chosen stays"
 
 
-def test_the_tab_pauses_when_it_is_left(qtbot, window, tab):
+def test_the_tab_pauses_when_it_is_left(qtbot, window):
+    tab = window.page.step
     tab.player.play()
     window.page.tabs.setCurrentIndex(0)
     assert not tab.player.playing
@@ -635,8 +636,8 @@ def test_the_tab_pauses_when_it_is_left(qtbot, window, tab):
 # --- two orders
 
 
-def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, open_step_tab):
-    tab = open_step_tab("histogram", "racy").page.step
+def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, open_tab):
+    tab = open_tab("histogram", "racy")
     qtbot.mouseClick(tab.panes.kinds.buttons["Two schedules"], Qt.MouseButton.LeftButton)
     orders = tab.schedules_view
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
@@ -657,9 +658,9 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, open_step_tab):
     assert [view.moment for view in orders.views] == [0, 0]
 
 
-def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, open_step_tab):
+def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, open_tab):
     monkeypatch.setattr("gui.step_view.pictures.schedule_search.MAX_SEEDS", 1)
-    tab = open_step_tab("scan", "kogge-stone", n=64, block="64").page.step
+    tab = open_tab("scan", "kogge-stone", n=64, block="64")
     tab.panes.kinds.choose("Two schedules")
     qtbot.waitUntil(lambda: tab.schedules_view.settled, timeout=60_000)
     assert tab.schedules_view.difference is None
@@ -668,9 +669,9 @@ def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, open_step_ta
     assert not tab.schedules_view.search.running
 
 
-def test_volatile_is_not_enough_where_lanes_part(qtbot, open_step_tab):
+def test_volatile_is_not_enough_where_lanes_part(qtbot, open_tab):
     """The preset's promise: another order, another sum, and the smallest size at which it is seen."""
-    tab = open_step_tab("reduction", "volatile", n=64, block="64", input="ramp").page.step
+    tab = open_tab("reduction", "volatile", n=64, block="64", input="ramp")
     tab.panes.kinds.choose("Two schedules")
     orders = tab.schedules_view
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
@@ -682,8 +683,8 @@ def test_volatile_is_not_enough_where_lanes_part(qtbot, open_step_tab):
     assert orders.smallest_button.text() == "Smallest example: 4 elements"
 
 
-def test_an_order_that_cannot_run_is_passed_over(qtbot, open_step_tab, monkeypatch):
-    tab = open_step_tab("histogram", "racy").page.step
+def test_an_order_that_cannot_run_is_passed_over(qtbot, open_tab, monkeypatch):
+    tab = open_tab("histogram", "racy")
     answer = FakeHost.result_of
 
     def refuse_shuffled(host, request):
@@ -707,10 +708,10 @@ def test_one_thread_has_no_orders_and_that_is_said(tab, monkeypatch):
     assert not tab.schedules_view.views[1].isVisible()
 
 
-def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypatch, open_step_tab):
+def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypatch, open_tab):
     monkeypatch.setattr("gui.step_view.pictures.schedule_search.MAX_SEEDS", 1)
-    window = open_step_tab("scan", "kogge-stone", n=64, block="32")
-    tab = window.page.step
+    tab = open_tab("scan", "kogge-stone", n=64, block="32")
+    window = tab.window()
     tab.panes.kinds.choose("Two schedules")
     qtbot.waitUntil(lambda: tab.schedules_view.settled, timeout=60_000)
     for width in (1280, 1900):
@@ -722,13 +723,13 @@ def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypat
             assert left + view.viewport.layout.width(view.viewport.sizes) <= view.width()
 
 
-def test_both_orders_fill_a_large_window(qtbot, monkeypatch, open_step_tab):
+def test_both_orders_fill_a_large_window(qtbot, monkeypatch, open_tab):
     monkeypatch.setattr("gui.step_view.pictures.schedule_search.MAX_SEEDS", 1)
-    window = open_step_tab("scan", "kogge-stone", n=16, block="16")
-    window.page.step.panes.kinds.choose("Two schedules")
-    orders = window.page.step.schedules_view
+    tab = open_tab("scan", "kogge-stone", n=16, block="16")
+    tab.panes.kinds.choose("Two schedules")
+    orders = tab.schedules_view
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
-    window.resize(1920, 1080)
+    tab.window().resize(1920, 1080)
     qtbot.waitUntil(lambda: orders.width() > 900)
     QApplication.processEvents()  # the layout follows
     first, second = orders.views
@@ -758,11 +759,11 @@ def test_pictures_are_written_and_copied(qtbot, tab, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".gif", ".mp4"])
-def test_animations_are_written_while_the_window_goes_on(qtbot, open_step_tab, tmp_path, suffix):
+def test_animations_are_written_while_the_window_goes_on(qtbot, open_tab, tmp_path, suffix):
     import imageio_ffmpeg
     from PIL import Image, ImageSequence
 
-    tab = open_step_tab(n=4, block="16").page.step
+    tab = open_tab(n=4, block="16")
     path = tmp_path / f"scan{suffix}"
     said = []
     tab.exports.status_message.connect(said.append)
@@ -784,16 +785,15 @@ def test_animations_are_written_while_the_window_goes_on(qtbot, open_step_tab, t
     assert np.abs(frames[0].astype(int) - frames[-1]).max() > 60
 
 
-def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, open_step_tab, tmp_path):
-    window = open_step_tab(n=4, block="16")
-    tab, said = window.page.step, []
+def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, open_tab, tmp_path):
+    tab, said = open_tab(n=4, block="16"), []
     tab.exports.status_message.connect(said.append)
     tab.panes.transport.speed.setCurrentIndex(tab.panes.transport.speed.count() - 1)
     films = [tmp_path / "alone.gif", tmp_path / "disturbed.gif"]
     tab.exports.write_film(films[0])
     qtbot.waitUntil(lambda: bool(said), timeout=60_000)
     tab.exports.write_film(films[1])
-    window.choose_variant("kogge-stone")
+    tab.window().choose_variant("kogge-stone")
     tab.settings.form.change_values(n=1)
     wait_for_recording(qtbot, tab)
     assert tab.exports.film is not None, "it is still being written"
@@ -852,8 +852,8 @@ def test_the_recording_is_saved_as_a_file(tab, tmp_path):
     assert Recording.load(path).event_count == tab.player.end
 
 
-def test_a_shorter_recording_is_shown_at_its_end(qtbot, open_step_tab):
-    tab = open_step_tab(n=32, block="32").page.step
+def test_a_shorter_recording_is_shown_at_its_end(qtbot, open_tab):
+    tab = open_tab(n=32, block="32")
     for picture in ("Flow", "Arrays", "Variables", "Two schedules"):
         tab.settings.form.change_values(n=32)
         wait_for_recording(qtbot, tab)
@@ -866,8 +866,8 @@ def test_a_shorter_recording_is_shown_at_its_end(qtbot, open_step_tab):
         assert tab.panes.kinds.chosen == picture
 
 
-def test_atomics_queue_in_a_bar_for_each_address(qtbot, open_step_tab):
-    tab = open_step_tab("histogram", "privatized").page.step
+def test_atomics_queue_in_a_bar_for_each_address(qtbot, open_tab):
+    tab = open_tab("histogram", "privatized")
     assert tab.panes.lanes.queues.isVisible()
     moment = next(
         each
@@ -888,12 +888,12 @@ def test_atomics_queue_in_a_bar_for_each_address(qtbot, open_step_tab):
 
 
 @pytest.mark.parametrize("of", ["levels", "letters", "numbers"])
-def test_the_default_histogram_shows_the_queues_at_its_bins(qtbot, open_step_tab, of):
-    window = open_step_tab("histogram", "block-partition", of=of)
+def test_the_default_histogram_shows_the_queues_at_its_bins(qtbot, open_tab, of):
+    tab = open_tab("histogram", "block-partition", of=of)
     for variant in ("block-partition", "interleaved", "privatized"):
-        window.choose_variant(variant)
-        wait_for_recording(qtbot, window.page.step)
-        layout = window.page.step.models.layout
+        tab.window().choose_variant(variant)
+        wait_for_recording(qtbot, tab)
+        layout = tab.models.layout
         counting = "block_bins" if variant == "privatized" else "bins"
         turns = []
         for before, row in itertools.pairwise(layout.rows):
@@ -906,12 +906,12 @@ def test_the_default_histogram_shows_the_queues_at_its_bins(qtbot, open_step_tab
         assert layout.columns <= 41
 
 
-def test_no_room_is_kept_for_queues_where_there_are_no_atomics(open_step_tab):
-    assert not open_step_tab("scan", "brent-kung").page.step.panes.lanes.queues.isVisible()
+def test_no_room_is_kept_for_queues_where_there_are_no_atomics(open_tab):
+    assert not open_tab("scan", "brent-kung").panes.lanes.queues.isVisible()
 
 
-def test_the_source_is_that_of_the_kernel_that_runs(open_step_tab):
-    tab = open_step_tab("compaction", "three-kernels").page.step
+def test_the_source_is_that_of_the_kernel_that_runs(open_tab):
+    tab = open_tab("compaction", "three-kernels")
     seen = []
     for launch in tab.models.recording.launches:
         tab.player.go_to(launch.first + 1)
@@ -922,9 +922,8 @@ def test_the_source_is_that_of_the_kernel_that_runs(open_step_tab):
     assert len({file for file, _ in seen}) == 2
 
 
-def test_letters_of_a_text_lead_to_bins_that_have_names(qtbot, open_step_tab):
-    window = open_step_tab("histogram", "interleaved")
-    step = window.page.step
+def test_letters_of_a_text_lead_to_bins_that_have_names(qtbot, open_tab):
+    step = open_tab("histogram", "interleaved")
     step.settings.form.change_values(of="letters", text="programming massively pa", letters=4, block="4", blocks=1)
     qtbot.waitUntil(lambda: step.is_up_to_date and step.models is not None and step.models.layout.texts(0, 3)[0] == "p")
     layout = step.models.layout
@@ -940,13 +939,12 @@ def test_letters_of_a_text_lead_to_bins_that_have_names(qtbot, open_step_tab):
     assert found == [[(1, 3), (3, 0), (4, 1)], [(3, 2)]]
 
 
-def test_a_shorter_recording_with_another_picture_replaces_one_that_was_at_its_end(qtbot, open_step_tab):
-    window = open_step_tab("histogram", "written-out", of="letters")
-    tab = window.page.step
+def test_a_shorter_recording_with_another_picture_replaces_one_that_was_at_its_end(qtbot, open_tab):
+    tab = open_tab("histogram", "written-out", of="letters")
     assert tab.panes.kinds.chosen == "Arrays"
     tab.player.go_to_end(last=True)
     longer = tab.player.end
-    window.choose_variant("interleaved")
+    tab.window().choose_variant("interleaved")
     wait_for_recording(qtbot, tab)
     assert tab.player.end < longer
     assert (tab.panes.kinds.chosen, tab.player.moment) == ("Flow", 0)

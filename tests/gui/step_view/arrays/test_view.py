@@ -15,8 +15,8 @@ from tests.gui.step_view.conftest import wait_for_recording
 
 
 @pytest.mark.parametrize(("pattern", "variant"), [("scan", "brent-kung"), ("reduction", "interleaved")])
-def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(qtbot, open_step_tab, pattern, variant):
-    tab = open_step_tab(pattern, variant).page.step
+def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(qtbot, open_tab, pattern, variant):
+    tab = open_tab(pattern, variant)
     tab.panes.kinds.choose("Arrays")
     rng = np.random.default_rng(1)
     moments = [0, *range(1, tab.player.end, 7), tab.player.end, *rng.integers(0, tab.player.end, 12).tolist()]
@@ -34,8 +34,8 @@ def test_a_picture_that_went_through_time_is_that_of_somebody_who_jumped_there(q
         assert tab.panes.arrays.grab().toImage() == fresh.grab().toImage()
 
 
-def test_a_click_follows_the_thread_that_wrote(qtbot, open_step_tab):
-    tab = open_step_tab("scan", "brent-kung").page.step
+def test_a_click_follows_the_thread_that_wrote(qtbot, open_tab):
+    tab = open_tab("scan", "brent-kung")
     tab.panes.kinds.choose("Arrays")
     wait_for_recording(qtbot, tab)
     while not any(touch.is_write for touch in tab.panes.arrays.touches):
@@ -52,8 +52,8 @@ def test_a_click_follows_the_thread_that_wrote(qtbot, open_step_tab):
     assert tab.followed == (int(touch.blocks[0]), int(touch.threads[0]))
 
 
-def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, open_step_tab):
-    tab = open_step_tab("nbody", "naive").page.step
+def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, open_tab):
+    tab = open_tab("nbody", "naive")
     view = MemoryView()
     qtbot.addWidget(view)
     view.updates_when_hidden = True
@@ -68,8 +68,8 @@ def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, open_step_t
         assert x + measure(panel.title) < following
 
 
-def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, open_step_tab):
-    tab = open_step_tab("scan", "brent-kung", n=16).page.step
+def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, open_tab):
+    tab = open_tab("scan", "brent-kung", n=16)
     long = tab.models
     tab.settings.form.change_values(n=1)
     wait_for_recording(qtbot, tab)
@@ -83,8 +83,8 @@ def test_a_shorter_recording_opens_where_a_longer_one_was_left(qtbot, open_step_
     assert view.panels
 
 
-def test_constants_of_other_kernels_are_left_out(open_step_tab):
-    tab = open_step_tab("convolution", "tiled").page.step
+def test_constants_of_other_kernels_are_left_out(open_tab):
+    tab = open_tab("convolution", "tiled")
     tab.player.go_to(tab.player.end)
     names = {panel.title.split()[0] for panel in tab.panes.arrays.panels}
     assert names == {"image", "out", "FILTER", "tile"}
@@ -92,8 +92,8 @@ def test_constants_of_other_kernels_are_left_out(open_step_tab):
 
 
 @pytest.mark.parametrize(("n", "columns"), [(16, {16}), (64, {16, 32}), (1024, {64, 128})])
-def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, open_step_tab, n, columns):
-    tab = open_step_tab("scan", "kogge-stone", n=n, block=str(n)).page.step
+def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, open_tab, n, columns):
+    tab = open_tab("scan", "kogge-stone", n=n, block=str(n))
     tab.panes.kinds.choose("Arrays")
     tab.player.go_to(9)
     panel = next(each for each in tab.panes.arrays.panels if each.title.startswith("in "))
@@ -155,10 +155,9 @@ def test_a_grid_of_small_cells_shows_each_cell_where_it_is(qtbot, ratio):
 
 
 @pytest.mark.parametrize(("text", "size", "row_length"), [("normal", (470, 330), 16), ("lecture hall", (464, 285), 8)])
-def test_rows_are_short_where_large_text_needs_larger_cells(qtbot, open_step_tab, text, size, row_length):
-    window = open_step_tab("scan", "brent-kung", n=16)
-    tab = window.page.step
-    window.appearance.set_text_size(text)
+def test_rows_are_short_where_large_text_needs_larger_cells(qtbot, open_tab, text, size, row_length):
+    tab = open_tab("scan", "brent-kung", n=16)
+    tab.window().appearance.set_text_size(text)
     view = MemoryView()
     qtbot.addWidget(view)
     view.updates_when_hidden = True

@@ -36,21 +36,21 @@ def visible_texts(view):
 
 
 @pytest.fixture
-def open_scan(open_step_tab, qtbot):
-    windows = []
+def open_scan(open_tab, qtbot):
+    tabs = []
 
     def open_at(variant, n, block, size):
-        if not windows:
-            windows.append(open_step_tab("scan", variant, n=n, block=str(block)))
-        window = windows[0]
+        if not tabs:
+            tabs.append(open_tab("scan", variant, n=n, block=str(block)))
+        tab = tabs[0]
+        window, flow = tab.window(), tab.panes.flow
         window.choose_variant(variant)
-        window.page.step.settings.form.change_values(n=n, block=str(block))
-        wait_for_recording(qtbot, window.page.step)
+        tab.settings.form.change_values(n=n, block=str(block))
+        wait_for_recording(qtbot, tab)
         window.resize(*size)
-        flow = window.page.step.panes.flow
         qtbot.waitUntil(lambda: (window.width(), window.height()) == size and flow.viewport.width == flow.width())
         qtbot.keyClick(flow, "F")
-        return window.page.step
+        return tab
 
     return open_at
 

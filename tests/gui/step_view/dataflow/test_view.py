@@ -297,8 +297,8 @@ def test_numbers_of_which_too_little_would_be_left_are_left_out():
     assert format_values(np.array([2.0**24]), 7) == ["1.678e7"]
 
 
-def test_lines_pass_below_the_cells_between_their_ends(qtbot, open_step_tab):
-    tab = open_step_tab("reduction", "atomic").page.step
+def test_lines_pass_below_the_cells_between_their_ends(qtbot, open_tab):
+    tab = open_tab("reduction", "atomic")
     tab.panes.kinds.choose("Flow")
     flow, rows = tab.panes.flow, tab.panes.flow.viewport.layout.rows
     last = len(rows) - 2  # the first block's sum; the second one's turn comes below it

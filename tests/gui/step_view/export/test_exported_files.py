@@ -17,9 +17,9 @@ NAMES = ("step.png", "step.svg", "handout.pdf", "handout.svg", "player.html", "r
 
 
 @pytest.fixture
-def export(qtbot, open_step_tab):
+def export(qtbot, open_tab):
     """Return a function that exports to a path, and returns the error message or ""."""
-    tab = open_step_tab().page.step
+    tab = open_tab()
 
     def write(path):
         messages = []

@@ -27,10 +27,9 @@ def read_pages(path):
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
-def test_every_phase_has_its_picture_its_lines_and_its_counts(open_step_tab, tmp_path, theme):
-    window = open_step_tab("scan", "brent-kung")
-    window.appearance.set_theme(theme)
-    tab = window.page.step
+def test_every_phase_has_its_picture_its_lines_and_its_counts(open_tab, tmp_path, theme):
+    tab = open_tab("scan", "brent-kung")
+    tab.window().appearance.set_theme(theme)
     document, texts = read_pages(write_handout(tab, tmp_path / "scan.pdf"))
     text = "\n".join(texts)
     models = tab.models
@@ -48,10 +47,9 @@ def test_every_phase_has_its_picture_its_lines_and_its_counts(open_step_tab, tmp
     assert image.pixelColor(300, 845).name() in ("#ffffff", "#000000")  # nothing is painted on the paper there
 
 
-def test_it_is_light_whatever_the_window_is(open_step_tab, tmp_path):
-    window = open_step_tab("scan", "brent-kung")
-    window.appearance.set_theme("dark")
-    tab = window.page.step
+def test_it_is_light_whatever_the_window_is(open_tab, tmp_path):
+    tab = open_tab("scan", "brent-kung")
+    tab.window().appearance.set_theme("dark")
     handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     image = QImage(handout.size, QImage.Format.Format_RGB32)
     painter = QPainter(image)
@@ -63,8 +61,8 @@ def test_it_is_light_whatever_the_window_is(open_step_tab, tmp_path):
     assert 0 < sum(dark) < 0.1 * len(dark)
 
 
-def test_a_drawing_is_one_strip_with_all_phases(open_step_tab, tmp_path):
-    tab = open_step_tab("sort", "block-radix").page.step
+def test_a_drawing_is_one_strip_with_all_phases(open_tab, tmp_path):
+    tab = open_tab("sort", "block-radix")
     text = write_handout(tab, tmp_path / "sort.svg").read_text()
     assert "<svg" in text
     names = [phase.name for phase in tab.models.data.phases.intervals if phase.name]
@@ -73,9 +71,9 @@ def test_a_drawing_is_one_strip_with_all_phases(open_step_tab, tmp_path):
         assert name in text
 
 
-def test_no_line_to_a_drawings_first_row_crosses_its_title(open_step_tab, tmp_path):
+def test_no_line_to_a_drawings_first_row_crosses_its_title(open_tab, tmp_path):
     """SVG drawings are not clipped."""
-    tab = open_step_tab("scan", "brent-kung").page.step
+    tab = open_tab("scan", "brent-kung")
     drawing = QSvgRenderer(str(write_handout(tab, tmp_path / "scan.svg")))
     handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     image = QImage(handout.size, QImage.Format.Format_RGB32)
@@ -88,8 +86,8 @@ def test_no_line_to_a_drawings_first_row_crosses_its_title(open_step_tab, tmp_pa
     assert colors == {LIGHT.surface}
 
 
-def test_many_phases_go_on_over_pages_and_none_is_cut(open_step_tab, tmp_path):
-    tab = open_step_tab("sort", "odd-even").page.step
+def test_many_phases_go_on_over_pages_and_none_is_cut(open_tab, tmp_path):
+    tab = open_tab("sort", "odd-even")
     _, texts = read_pages(write_handout(tab, tmp_path / "sort.pdf"))
     assert len(texts) > 1
     names = [phase.name for phase in tab.models.data.phases.intervals if phase.name]
@@ -98,15 +96,15 @@ def test_many_phases_go_on_over_pages_and_none_is_cut(open_step_tab, tmp_path):
     ] == names
 
 
-def test_without_names_there_is_a_picture_of_each_stretch_between_barriers(open_step_tab, tmp_path):
-    tab = open_step_tab("histogram", "racy").page.step
+def test_without_names_there_is_a_picture_of_each_stretch_between_barriers(open_tab, tmp_path):
+    tab = open_tab("histogram", "racy")
     handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     assert len(handout.panels) == 1 + len(tab.models.data.segments)
     assert tab.exports.write_handout(tmp_path / "racy.pdf")
 
 
-def test_a_wide_figure_fits_the_page(open_step_tab, tmp_path):
-    tab = open_step_tab("scan", "kogge-stone", n=256, block="256").page.step
+def test_a_wide_figure_fits_the_page(open_tab, tmp_path):
+    tab = open_tab("scan", "kogge-stone", n=256, block="256")
     handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     flow = handout._flow
     assert flow.sizes.label + tab.models.layout.width(flow.sizes) <= handout.size.width()
@@ -114,16 +112,16 @@ def test_a_wide_figure_fits_the_page(open_step_tab, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["nowhere/scan.pdf", "nowhere/scan.svg", "scan.png"])
-def test_what_cannot_be_written_is_said(open_step_tab, tmp_path, name):
-    tab = open_step_tab().page.step
+def test_what_cannot_be_written_is_said(open_tab, tmp_path, name):
+    tab = open_tab()
     seen = []
     tab.exports.failed.connect(lambda message, advice: seen.append(message))
     assert not tab.exports.write_handout(tmp_path / name)
     assert name.rpartition("/")[2] in seen[0]
 
 
-def test_what_lies_between_two_moments_adds_up(open_step_tab):
-    tab = open_step_tab("scan", "brent-kung").page.step
+def test_what_lies_between_two_moments_adds_up(open_tab):
+    tab = open_tab("scan", "brent-kung")
     tally, end = tab.models.data.tally, tab.models.recording.event_count
     parts = [tally.counts_between(phase.first, phase.last) for phase in tab.models.data.phases.intervals]
     assert sum(part.operations for part in parts) == tally.counts_at(end).operations

@@ -21,11 +21,11 @@ MOST_BYTES = 2 * 10**6
 
 
 @pytest.fixture
-def write_player(qtbot, open_step_tab, tmp_path):
+def write_player(qtbot, open_tab, tmp_path):
     """Return a function that opens a Step tab and saves its player."""
 
     def write(pattern="scan", variant="brent-kung", **params):
-        tab = open_step_tab(pattern, variant, **params).page.step
+        tab = open_tab(pattern, variant, **params)
         path = tmp_path / "player.html"
         with qtbot.waitSignal(tab.exports.status_message) as said:
             tab.exports.write_player(path)
@@ -180,8 +180,8 @@ def test_symbols_are_written_where_they_are_shown(qtbot, write_player):
     assert PageScript(path).evaluate("read.data.rows[0].text")[:3] == ["x0", "x1", "x2"]
 
 
-def test_what_cannot_be_written_is_said(qtbot, open_step_tab, tmp_path):
-    tab = open_step_tab().page.step
+def test_what_cannot_be_written_is_said(qtbot, open_tab, tmp_path):
+    tab = open_tab()
     with qtbot.waitSignal(tab.exports.failed) as failed:
         tab.exports.write_player(tmp_path / "nowhere" / "player.html")
     assert "player.html" in failed.args[0]

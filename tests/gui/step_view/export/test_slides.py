@@ -19,11 +19,11 @@ FILES = [f"{name}.{suffix}" for name in NAMES for suffix in ("svg", "png")]
 
 
 @pytest.fixture
-def save(qtbot, open_step_tab):
+def save(qtbot, open_tab):
     """Return a function that saves the slides of a recording to a path, and returns the messages."""
 
     def save(path, *where, **params):
-        tab = open_step_tab(*where, **params).page.step
+        tab = open_tab(*where, **params)
         messages = []
         tab.exports.status_message.connect(messages.append)
         tab.exports.failed.connect(lambda *words: messages.append(words))
@@ -65,10 +65,10 @@ def test_a_folder_has_the_same_files(save, tmp_path):
         ("dark", ("reduction", "neighbored")),
     ],
 )
-def test_a_slide_has_a_white_margin_and_a_figure(qtbot, open_step_tab, tmp_path, where, theme):
-    window = open_step_tab(*where)
-    window.appearance.set_theme(theme)
-    exports = window.page.step.exports
+def test_a_slide_has_a_white_margin_and_a_figure(qtbot, open_tab, tmp_path, where, theme):
+    tab = open_tab(*where)
+    tab.window().appearance.set_theme(theme)
+    exports = tab.exports
     exports.write_slides(tmp_path / "slides")
     qtbot.waitUntil(lambda: exports.slide_writer is None)
     for path in sorted((tmp_path / "slides").glob("*.png")):
@@ -110,8 +110,8 @@ def test_a_failed_write_leaves_nothing(save, tmp_path, monkeypatch):
     assert not [each for each in tmp_path.iterdir() if each not in before and each.suffix in (".zip", ".part")]
 
 
-def test_closing_the_tab_cancels_them(qtbot, open_step_tab, tmp_path):
-    tab = open_step_tab().page.step
+def test_closing_the_tab_cancels_them(qtbot, open_tab, tmp_path):
+    tab = open_tab()
     tab.exports.write_slides(tmp_path / "slides.zip")
     tab.close_down()
     assert tab.exports.slide_writer is None

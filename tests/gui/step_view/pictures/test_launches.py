@@ -9,9 +9,8 @@ from gui.step_view.pictures.launches import _FINISHED, _FUTURE, _LAUNCHED, _RUNN
 from tests.gui.step_view.conftest import wait_for_recording
 
 
-def test_a_sort_that_launches_itself_opens_at_its_launches(qtbot, open_step_tab):
-    window = open_step_tab("sort", "quicksort")
-    tab = window.page.step
+def test_a_sort_that_launches_itself_opens_at_its_launches(qtbot, open_tab):
+    tab = open_tab("sort", "quicksort")
     assert tab.panes.kinds.chosen == "Launches"
     assert tab.panes.pictures.currentWidget() is tab.panes.launches
     view = tab.panes.launches
@@ -21,14 +20,14 @@ def test_a_sort_that_launches_itself_opens_at_its_launches(qtbot, open_step_tab)
         assert not any(box.intersects(other) for other in boxes[:number])
         if view.grids[number].parent >= 0:
             assert boxes[view.grids[number].parent].bottom() < box.top()
-    window.choose_variant("bitonic")
+    tab.window().choose_variant("bitonic")
     wait_for_recording(qtbot, tab)
     assert tab.panes.kinds.chosen == "Flow"
     assert not tab.panes.kinds.buttons["Launches"].isVisibleTo(tab)
 
 
-def test_the_tree_unfolds_and_a_click_goes_to_where_a_grid_begins(qtbot, open_step_tab):
-    tab = open_step_tab("sort", "quicksort").page.step
+def test_the_tree_unfolds_and_a_click_goes_to_where_a_grid_begins(qtbot, open_tab):
+    tab = open_tab("sort", "quicksort")
     view = tab.panes.launches
     states = [[state_of(grid, moment) for grid in view.grids] for moment in range(tab.player.end + 1)]
     assert Counter(states[0]) == {_LAUNCHED: 1, _FUTURE: len(view.grids) - 1}

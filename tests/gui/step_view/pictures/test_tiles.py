@@ -7,10 +7,9 @@ from gpu.stepping.moment.tiles import Tile, TileProduct
 from gui.step_view.pictures.tiles import TilesView
 
 
-def test_the_tiles_of_a_product_are_shown_where_it_stands(qtbot, open_step_tab):
-    window = open_step_tab("matmul", "tensor")
-    tab = window.page.step
-    assert tab.panes.kinds.buttons["Tiles"].isVisibleTo(window)
+def test_the_tiles_of_a_product_are_shown_where_it_stands(qtbot, open_tab):
+    tab = open_tab("matmul", "tensor")
+    assert tab.panes.kinds.buttons["Tiles"].isVisibleTo(tab)
     tab.panes.kinds.choose("Tiles")
     view = tab.panes.tiles
     assert tab.panes.pictures.currentWidget() is view

@@ -24,15 +24,27 @@ FIRST_TIER = ((1024, "normal"), (1024, "lecture hall"), (1280, "large"), (1920, 
 
 
 @pytest.fixture
-def open_side_by_side(qtbot, open_step_tab):
+def open_side_by_side(qtbot, open_tab):
     def open_at(pattern="scan", variant="kogge-stone", other="brent-kung", **params):
-        tab = open_step_tab(pattern, variant, **params).page.step
-        tab.panes.kinds.choose("Side by side")
-        qtbot.waitUntil(lambda: tab.variants_view.models[1] is not None)
-        select_variant(qtbot, tab, other)
+        tab = open_tab(pattern, variant, **params)
+        show_side_by_side(qtbot, tab, other)
         return tab
 
     return open_at
+
+
+@pytest.fixture
+def window(qtbot, open_step_tab):
+    """The whole window, with two variants side by side."""
+    made = open_step_tab("scan", "kogge-stone")
+    show_side_by_side(qtbot, made.page.step, "brent-kung")
+    return made
+
+
+def show_side_by_side(qtbot, tab, other):
+    tab.panes.kinds.choose("Side by side")
+    qtbot.waitUntil(lambda: tab.variants_view.models[1] is not None)
+    select_variant(qtbot, tab, other)
 
 
 def select_variant(qtbot, tab, other):
@@ -134,8 +146,8 @@ def test_another_recording_keeps_what_stands_beside_it(qtbot, open_side_by_side)
     assert [models.layout.rows[0].value.size for models in tab.variants_view.models] == [8, 8]
 
 
-def test_a_rung_begins_beside_the_one_that_it_improves_on(qtbot, open_step_tab):
-    tab = open_step_tab("scan", "brent-kung-padded").page.step
+def test_a_rung_begins_beside_the_one_that_it_improves_on(qtbot, open_tab):
+    tab = open_tab("scan", "brent-kung-padded")
     tab.panes.kinds.choose("Side by side")
     qtbot.waitUntil(lambda: tab.variants_view.models[1] is not None)
     assert tab.variants_view.other_variants.currentData() == "brent-kung"
@@ -156,9 +168,8 @@ def test_what_cannot_be_recorded_beside_it_is_said(qtbot, open_side_by_side):
     assert tab.variants_view.sides[0].moment == 3
 
 
-def test_it_fills_a_lecture(qtbot, open_side_by_side):
-    tab = open_side_by_side()
-    window = tab.window()
+def test_it_fills_a_lecture(qtbot, window):
+    tab = window.page.step
     qtbot.keyClick(QApplication.focusWidget() or window, Qt.Key.Key_F11)
     window.showNormal()
     window.resize(1280, 720)
@@ -177,9 +188,8 @@ def test_it_fills_a_lecture(qtbot, open_side_by_side):
         for size, text in itertools.product([(1024, 700), (1280, 720), (1920, 1080)], FONT_SIZES)
     ],
 )
-def test_everything_stays_within_the_window(qtbot, open_side_by_side, size, text):
-    tab = open_side_by_side()
-    window = tab.window()
+def test_everything_stays_within_the_window(qtbot, window, size, text):
+    tab = window.page.step
     window.appearance.set_text_size(text)
     window.resize(*size)
     qtbot.waitUntil(lambda: (window.width(), window.height()) == size)

@@ -25,18 +25,30 @@ def without_nvcc(monkeypatch) -> None:
 
 
 @pytest.fixture
-def open_timeline(qtbot, open_step_tab):
-    """Return a function that opens the timeline of a pattern, run at a size, by a click."""
+def open_timeline(qtbot, open_tab):
+    """Return a function that opens the timeline of a pattern at a size, by a click."""
 
-    def open_at(pattern="reduction", variant="neighbored", **params):
-        window = open_step_tab(pattern, variant)
-        window.page.form.change_values(**(params or {"n": 2**16}))
-        tab = window.page.step
-        qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
-        qtbot.waitUntil(lambda: tab.panes.warps.run is not None, timeout=20_000)
-        return window
+    def open_at():
+        tab = open_tab("reduction", "neighbored")
+        tab.window().bench.settings["reduction"].params["n"] = 2**16
+        show_timeline(qtbot, tab)
+        return tab
 
     return open_at
+
+
+@pytest.fixture
+def window(qtbot, open_step_tab):
+    """The whole window, with the timeline of a pattern that was run at a size."""
+    made = open_step_tab("reduction", "neighbored")
+    made.page.form.change_values(n=2**16)
+    show_timeline(qtbot, made.page.step)
+    return made
+
+
+def show_timeline(qtbot, tab):
+    qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: tab.panes.warps.run is not None, timeout=20_000)
 
 
 def press_key(qtbot, tab, which, modifier=Qt.KeyboardModifier.NoModifier) -> None:
@@ -52,8 +64,8 @@ def lines_at(view, cycle: int) -> set[int]:
 
 
 def test_it_is_moved_through_in_step_with_the_source(qtbot, open_timeline):
-    window = open_timeline()
-    tab, view = window.page.step, window.page.step.panes.warps
+    tab = open_timeline()
+    view = tab.panes.warps
     assert tab.panes.pictures.currentWidget() is view
     assert view.canvas.isVisible()
     assert not tab.panes.time.isVisible()  # the recording's own time stands still
@@ -96,8 +108,8 @@ def test_it_is_moved_through_in_step_with_the_source(qtbot, open_timeline):
 
 
 def test_a_click_picks_a_warp_and_a_cycle_and_a_drag_goes_on(qtbot, open_timeline):
-    window = open_timeline()
-    tab, view = window.page.step, window.page.step.panes.warps
+    tab = open_timeline()
+    view = tab.panes.warps
     canvas = view.canvas
     tops, high = canvas._row_edges()
     row = 5
@@ -127,8 +139,8 @@ def test_a_click_picks_a_warp_and_a_cycle_and_a_drag_goes_on(qtbot, open_timelin
 
 
 def test_more_blocks_at_once_take_less_time(qtbot, open_timeline):
-    window = open_timeline()
-    tab, view = window.page.step, window.page.step.panes.warps
+    tab = open_timeline()
+    view = tab.panes.warps
     found = view.run.timelines
     most = len(found.timelines)
     assert view.resident == found.resident
@@ -159,8 +171,7 @@ def test_more_blocks_at_once_take_less_time(qtbot, open_timeline):
 
 
 def test_cells_have_the_color_of_what_warps_do(qtbot, open_timeline):
-    window = open_timeline()
-    view = window.page.step.panes.warps
+    view = open_timeline().panes.warps
     canvas = view.canvas
     canvas.zoom(1e6)  # as near as it goes
     view.player.go_to(0)
@@ -182,7 +193,7 @@ def test_cells_have_the_color_of_what_warps_do(qtbot, open_timeline):
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 6.0])
 def test_what_is_moved_looks_as_if_it_were_painted_anew_and_only_what_is_new_is_worked_out(qtbot, open_timeline, scale):
-    canvas = open_timeline().page.step.panes.warps.canvas
+    canvas = open_timeline().panes.warps.canvas
     canvas.scale, canvas.first_cycle = scale, 100.0
     canvas._clamp()
     canvas.grab()
@@ -205,15 +216,15 @@ def test_what_is_moved_looks_as_if_it_were_painted_anew_and_only_what_is_new_is_
 
 
 def test_one_block_more_or_less_is_prepared_while_nobody_waits(qtbot, open_timeline):
-    view = open_timeline().page.step.panes.warps
+    view = open_timeline().panes.warps
     view.show_resident(3)
     qtbot.waitUntil(lambda: {2, 3, 4} <= set(view._rows))
     assert "borders" in vars(view._rows[4])
 
 
 def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, open_timeline):
-    window = open_timeline()
-    tab, view = window.page.step, window.page.step.panes.warps
+    tab = open_timeline()
+    view = tab.panes.warps
     first = view.run
     assert view.launches.isVisible()
     view.launches.setCurrentIndex(1)
@@ -221,21 +232,21 @@ def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, open_timeline):
     qtbot.waitUntil(lambda: view.run is not first, timeout=20_000)
     assert view.run.launch_index == first.launches[1].index
     second = view.run
-    window.bench.modeling.select_gpu("l4")
+    tab.window().bench.modeling.select_gpu("l4")
     qtbot.waitUntil(lambda: view.run is not second, timeout=20_000)
     assert "Modeled for an L4 (never compared with measurements)" in view.title.text()
     third = view.run
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
     assert view.run is third  # what is there is not made again
-    window.choose_variant("shared")
+    tab.window().choose_variant("shared")
     qtbot.waitUntil(lambda: view.run is not third, timeout=20_000)
     assert "reduce_shared" in view.title.text()
 
 
 def test_a_timeline_that_comes_late_takes_no_room_from_what_is_shown_meanwhile(qtbot, open_timeline):
-    window = open_timeline()
-    tab, view = window.page.step, window.page.step.panes.warps
+    tab = open_timeline()
+    view = tab.panes.warps
     assert view.card.isVisible()
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     tab.timelines.timelines_ready.emit(view.run)
@@ -244,9 +255,9 @@ def test_a_timeline_that_comes_late_takes_no_room_from_what_is_shown_meanwhile(q
     assert view.card.isVisible()
 
 
-def test_what_cannot_be_modeled_is_said_and_the_rest_goes_on(qtbot, open_step_tab, monkeypatch):
-    window = open_step_tab("reduction", "neighbored")
-    tab, view = window.page.step, window.page.step.panes.warps
+def test_what_cannot_be_modeled_is_said_and_the_rest_goes_on(qtbot, open_tab, monkeypatch):
+    tab = open_tab("reduction", "neighbored")
+    view = tab.panes.warps
     answered = FakeHost.result_of
 
     def refuse(self, request):
@@ -266,8 +277,7 @@ def test_what_cannot_be_modeled_is_said_and_the_rest_goes_on(qtbot, open_step_ta
     assert tab.panes.pictures.currentWidget() is tab.panes.flow
 
 
-def test_a_lecture_shows_the_line_that_warps_are_at(qtbot, open_timeline):
-    window = open_timeline()
+def test_a_lecture_shows_the_line_that_warps_are_at(qtbot, window):
     tab, view = window.page.step, window.page.step.panes.warps
     press_key(qtbot, tab, Qt.Key.Key_F11)
     lecture = window.lecturing.view
@@ -288,8 +298,7 @@ def test_a_lecture_shows_the_line_that_warps_are_at(qtbot, open_timeline):
     assert not tab.panes.time.isVisible()
 
 
-def test_blocks_of_another_size_are_modeled_here_alone(qtbot, open_timeline):
-    window = open_timeline()
+def test_blocks_of_another_size_are_modeled_here_alone(qtbot, window):
     tab, view = window.page.step, window.page.step.panes.warps
     before = view.run
     assert view.block_sizes.isVisible()
@@ -313,8 +322,7 @@ def test_blocks_of_another_size_are_modeled_here_alone(qtbot, open_timeline):
 def test_a_picture_of_it_is_saved_with_what_it_is_of_and_nothing_else_is_offered(
     qtbot, open_timeline, tmp_path, suffix
 ):
-    window = open_timeline()
-    tab = window.page.step
+    tab = open_timeline()
     assert tab.panes.export.isVisible()
     tab.exports.open(tab.panes.export)
     offered = [each.text() for each in tab.exports.menu.actions() if each.isVisible()]
@@ -343,7 +351,7 @@ def test_a_picture_of_it_is_saved_with_what_it_is_of_and_nothing_else_is_offered
 def test_machine_instructions_stand_beside_the_source_while_it_is_seen(qtbot, open_timeline, monkeypatch):
     lines = {"reduction.cu": {93: LineCode(12, 0, {"IADD3": 9, "LDG": 3})}}
     monkeypatch.setattr("gpu.run.modeling.timelines.collect_line_codes", lambda kernels: lines)
-    tab = open_timeline().page.step
+    tab = open_timeline()
     assert tab.source.code._costs == {93: ("12", "12 machine instructions: 9 IADD3, 3 LDG")}
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     assert tab.source.code._costs == {}
@@ -352,11 +360,11 @@ def test_machine_instructions_stand_beside_the_source_while_it_is_seen(qtbot, op
 
 
 def test_it_plays_by_itself(qtbot, open_timeline):
-    window = open_timeline()
-    view = window.page.step.panes.warps
-    press_key(qtbot, window.page.step, Qt.Key.Key_Space)
+    tab = open_timeline()
+    view = tab.panes.warps
+    press_key(qtbot, tab, Qt.Key.Key_Space)
     assert view.player.playing
     qtbot.waitUntil(lambda: view.player.moment > 20, timeout=5000)
-    press_key(qtbot, window.page.step, Qt.Key.Key_Space)
+    press_key(qtbot, tab, Qt.Key.Key_Space)
     assert not view.player.playing
-    assert not window.page.step.player.playing
+    assert not tab.player.playing
