@@ -27,9 +27,9 @@ class TabWindow(QMainWindow):
     def __init__(self, saved_settings, pattern, variant):
         super().__init__()
         FakeHost.instances = []
-        jobs, side_jobs, modeling_jobs = (RequestQueue(FakeHost, self) for _ in range(3))
-        jobs.start("null")
-        self.bench = Workbench(jobs, self, side=side_jobs, modeling_jobs=modeling_jobs)
+        self.jobs, side_jobs, modeling_jobs = (RequestQueue(FakeHost, self) for _ in range(3))
+        self.jobs.start("null")
+        self.bench = Workbench(self.jobs, self, side=side_jobs, modeling_jobs=modeling_jobs)
         self.bench.pattern_name = pattern
         self.bench.settings[pattern].variant = variant
         self.appearance = Appearance(saved_settings, self)

@@ -16,12 +16,13 @@ from gpu.messages.events import Failure, Ready
 from gpu.messages.files import LoadArray
 from gpu.messages.runs.pattern_runs import CountPattern, RunPattern
 from gpu.messages.runs.timing import Timing
+from gpu.patterns import all_patterns
 from gui.compare_view import sweep
 from gui.compare_view.comparisons import describe_setting_differences
 from gui.painting.theme import look
 from gui.plots.throughput_plot import format_power
 from tests.gui import conftest
-from tests.gui.conftest import FakeHost, wait_until_idle
+from tests.gui.conftest import wait_until_idle
 
 COMPARE = 2
 
@@ -32,10 +33,21 @@ def first_pattern():
 
 
 @pytest.fixture
-def comparing(window):
-    """A window that shows the compaction's Compare tab."""
+def comparing(open_compare):
+    """The compaction's Compare tab in a window of its own."""
+    return start_counting(open_compare("compaction"))
+
+
+@pytest.fixture
+def comparing_window(window):
+    """The whole window at the compaction's Compare tab."""
     window.page.tabs.setCurrentIndex(COMPARE)
-    window.host = FakeHost.instances[-1]
+    window.compare = window.page.compare
+    return start_counting(window)
+
+
+def start_counting(window):
+    """Have `run_requests` list what the engine is asked from now on."""
     window.before = len(window.host.requests)
     return window
 
@@ -45,17 +57,17 @@ def run_requests(window):
 
 
 def measure_all(qtbot, window):
-    qtbot.mouseClick(window.page.compare.measure_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: not window.page.compare.sweep.running, timeout=10_000)
+    qtbot.mouseClick(window.compare.measure_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not window.compare.sweep.running, timeout=10_000)
 
 
 def select_largest_size(window, exponent):
-    box = window.page.compare.largest
+    box = window.compare.largest
     box.setCurrentIndex(box.findData(exponent))
 
 
 def test_every_ticked_variant_is_measured_at_every_size(qtbot, comparing):
-    tab = comparing.page.compare
+    tab = comparing.compare
     select_largest_size(comparing, 14)
     tab.rows[1].box.click()
     measure_all(qtbot, comparing)
@@ -85,61 +97,61 @@ def test_the_median_counts(qtbot, comparing):
     host._report = uneven
     select_largest_size(comparing, 14)
     measure_all(qtbot, comparing)
-    tab = comparing.page.compare
+    tab = comparing.compare
     assert {point.elements_per_s / point.n for point in tab.points} == {100.0}
     qtbot.mouseClick(tab.unit.buttons["GB/s"], Qt.MouseButton.LeftButton)
     assert set(tab.curves.points[0].values()) == {0.2}
 
 
-def test_curves_grow_while_it_runs(qtbot, comparing):
-    tab, host = comparing.page.compare, comparing.host
+def test_curves_grow_while_it_runs(qtbot, comparing_window):
+    tab, host = comparing_window.compare, comparing_window.host
     host.answers_later = True
     tab.measure_button.click()
     assert tab.measure_button.text() == "Stop"
     for answers in range(1, 7):
         qtbot.waitUntil(lambda: len(host.pending) == 1)
         host.answer()
-        qtbot.waitUntil(lambda answers=answers: len(run_requests(comparing)) == answers + 1)
+        qtbot.waitUntil(lambda answers=answers: len(run_requests(comparing_window)) == answers + 1)
         assert len(tab.points) == answers // 3
     assert "n = 2¹⁰" in tab.status_label.toolTip()
-    qtbot.keyClick(comparing, Qt.Key.Key_Escape)
+    qtbot.keyClick(comparing_window, Qt.Key.Key_Escape)
     assert not tab.sweep.running
     host.answers_later = False
     host.answer_all()
     qtbot.wait(50)
     assert len(tab.points) == 2
-    assert len(run_requests(comparing)) == 7
+    assert len(run_requests(comparing_window)) == 7
     assert tab.measure_button.text() == "Measure"
 
 
 @pytest.mark.parametrize("way", ["tab", "pattern", "button", "engine"])
-def test_leaving_ends_it(qtbot, comparing, way):
-    tab, host = comparing.page.compare, comparing.host
+def test_leaving_ends_it(qtbot, comparing_window, way):
+    tab, host = comparing_window.compare, comparing_window.host
     host.answers_later = True
     tab.measure_button.click()
     qtbot.waitUntil(lambda: len(host.pending) == 1)
     match way:
         case "tab":
-            comparing.page.tabs.setCurrentIndex(0)
+            comparing_window.page.tabs.setCurrentIndex(0)
         case "pattern":
-            comparing.choose_pattern("histogram")
+            comparing_window.choose_pattern("histogram")
         case "button":
             tab.measure_button.click()
         case "engine":
-            comparing.set_engine("simulator")
+            comparing_window.set_engine("simulator")
     assert not tab.sweep.running
     host.answers_later = False
     if way == "engine":
         qtbot.waitUntil(lambda: host.closed)  # while the window goes on
     else:
         host.answer_all()
-    wait_until_idle(qtbot, comparing)
+    wait_until_idle(qtbot, comparing_window)
     assert tab.points == []
-    assert len(run_requests(comparing)) <= 2
+    assert len(run_requests(comparing_window)) <= 2
 
 
 def test_a_minimized_window_goes_on(qtbot, comparing):
-    tab, host = comparing.page.compare, comparing.host
+    tab, host = comparing.compare, comparing.host
     host.answers_later = True
     tab.measure_button.click()
     comparing.showMinimized()
@@ -155,7 +167,7 @@ def test_a_wrong_result_does_not_count(qtbot, comparing):
     host._report = lambda request, wrong=False: report(request, wrong=request.variant == "ballot")
     select_largest_size(comparing, 14)
     measure_all(qtbot, comparing)
-    tab = comparing.page.compare
+    tab = comparing.compare
     assert {point.variant for point in tab.points} == {"three-kernels", "look-back"}
     assert tab.rows[1].figure.text() == "wrong"
     assert len([run for run in run_requests(comparing) if run.variant == "ballot"]) == 1
@@ -173,34 +185,34 @@ def test_a_variant_that_fails_is_left_out_and_says_why(qtbot, comparing):
     host.result_of = answer
     select_largest_size(comparing, 14)
     measure_all(qtbot, comparing)
-    tab = comparing.page.compare
+    tab = comparing.compare
     assert max(point.n for point in tab.points if point.variant == "ballot") == 2048
     assert max(point.n for point in tab.points if point.variant == "look-back") == 2**14
     assert tab._reasons == {"ballot": "There is no room."}
 
 
-def test_where_every_variant_fails_the_window_says_why(qtbot, comparing):
-    host = comparing.host
+def test_where_every_variant_fails_the_window_says_why(qtbot, comparing_window):
+    host = comparing_window.host
     result_of = host.result_of
     failure = Failure("compile", "compact.cu:9:9: use of undeclared identifier 't'")
     host.result_of = lambda request: failure if isinstance(request, RunPattern) else result_of(request)
-    select_largest_size(comparing, 14)
-    measure_all(qtbot, comparing)
-    assert comparing.page.compare.points == []
-    assert comparing.banner.isVisible()
-    assert comparing.banner.message.text() == f"Nothing could be measured: {failure.message}"
+    select_largest_size(comparing_window, 14)
+    measure_all(qtbot, comparing_window)
+    assert comparing_window.compare.points == []
+    assert comparing_window.banner.isVisible()
+    assert comparing_window.banner.message.text() == f"Nothing could be measured: {failure.message}"
     host.result_of = result_of
-    measure_all(qtbot, comparing)
-    assert comparing.banner.isHidden()
+    measure_all(qtbot, comparing_window)
+    assert comparing_window.banner.isHidden()
 
 
 @pytest.mark.parametrize("size", ["normal", "lecture hall"])
-def test_curves_and_ladder_share_the_window_at_any_size_of_text(qtbot, comparing, size):
-    tab = comparing.page.compare
-    comparing.appearance.set_text_size(size)
+def test_curves_and_ladder_share_the_window_at_any_size_of_text(qtbot, comparing_window, size):
+    tab = comparing_window.compare
+    comparing_window.appearance.set_text_size(size)
     for width in (1024, 1280, 1920):
-        comparing.resize(width, 720)
-        qtbot.waitUntil(lambda width=width: comparing.width() == width)
+        comparing_window.resize(width, 720)
+        qtbot.waitUntil(lambda width=width: comparing_window.width() == width)
         shown = (tab.variants_card, tab.measure_button, *tab.unit.buttons.values())
         # Lines that break anew ask for another height, which comes with a later event.
         qtbot.waitUntil(lambda shown=shown: not any(each.visibleRegion().isEmpty() for each in shown))
@@ -217,14 +229,14 @@ def test_curves_and_ladder_share_the_window_at_any_size_of_text(qtbot, comparing
 def test_a_slow_variant_is_not_measured_at_larger_sizes(qtbot, comparing, monkeypatch):
     monkeypatch.setattr(sweep, "DEFAULT_BUDGET_S", 0.0)
     measure_all(qtbot, comparing)
-    tab = comparing.page.compare
+    tab = comparing.compare
     assert {point.n for point in tab.points} == {1024}
     assert len(run_requests(comparing)) == 2 * 3, "not again once it is known to be slow"
     assert all("more than 0 s" in why for why in tab._reasons.values())
 
 
 def test_nothing_ticked_measures_nothing(qtbot, comparing):
-    tab = comparing.page.compare
+    tab = comparing.compare
     for each in tab.rows:
         each.box.setChecked(False)
     measure_all(qtbot, comparing)
@@ -232,16 +244,14 @@ def test_nothing_ticked_measures_nothing(qtbot, comparing):
     assert tab.measure_button.text() == "Measure"
 
 
-@pytest.mark.parametrize("first_pattern", ["reduction"])
-def test_cautionary_variants_are_not_ticked(window):
-    ticked = {each.name: each.box.isChecked() for each in window.page.compare.rows}
+def test_cautionary_variants_are_not_ticked(open_compare):
+    ticked = {each.name: each.box.isChecked() for each in open_compare("reduction").compare.rows}
     assert not ticked.pop("volatile")
     assert all(ticked.values())
 
 
-def test_the_sign_of_a_cautionary_variant_stands_beside_its_title(window):
-    window.choose_pattern("reduction")
-    box = next(each.box for each in window.page.compare.rows if each.name == "volatile")
+def test_the_sign_of_a_cautionary_variant_stands_beside_its_title(open_compare):
+    box = next(each.box for each in open_compare("reduction").compare.rows if each.name == "volatile")
     for width in range(60, 300, 2):
         layout = QTextLayout(box.text(), box.font())
         layout.beginLayout()
@@ -252,37 +262,37 @@ def test_the_sign_of_a_cautionary_variant_stands_beside_its_title(window):
         assert box.text()[start:].strip() != "⚠", width
 
 
-def test_random_values_stand_in_for_a_file(qtbot, comparing, tmp_path):
+def test_random_values_stand_in_for_a_file(qtbot, comparing_window, tmp_path):
     path = tmp_path / "numbers.csv"
     path.write_text("3\n4\n")
-    comparing.files.open_file(path)
-    qtbot.waitUntil(lambda: any(isinstance(r, LoadArray) for r in comparing.host.requests))
-    wait_until_idle(qtbot, comparing)
-    comparing.before = len(comparing.host.requests)
-    select_largest_size(comparing, 14)
-    measure_all(qtbot, comparing)
-    assert {run.params["input"] for run in run_requests(comparing)} == {"random"}
-    assert all(run.inputs == {} for run in run_requests(comparing))
+    comparing_window.files.open_file(path)
+    qtbot.waitUntil(lambda: any(isinstance(r, LoadArray) for r in comparing_window.host.requests))
+    wait_until_idle(qtbot, comparing_window)
+    comparing_window.before = len(comparing_window.host.requests)
+    select_largest_size(comparing_window, 14)
+    measure_all(qtbot, comparing_window)
+    assert {run.params["input"] for run in run_requests(comparing_window)} == {"random"}
+    assert all(run.inputs == {} for run in run_requests(comparing_window))
 
 
-def test_an_edited_kernel_is_not_measured_on_a_gpu(qtbot, comparing):
-    tab = comparing.page.compare
-    document = comparing.bench.sources.document("compact.cu")
+def test_an_edited_kernel_is_not_measured_on_a_gpu(qtbot, comparing_window):
+    tab = comparing_window.compare
+    document = comparing_window.bench.sources.document("compact.cu")
     document.replace(document.text + "// edited\n")
-    comparing.jobs.device = replace(comparing.jobs.device, engine="cuda")
+    comparing_window.jobs.device = replace(comparing_window.jobs.device, engine="cuda")
     tab.measure_button.click()
-    assert "only in the simulator" in comparing.banner.message.text()
-    assert run_requests(comparing) == []
-    comparing.jobs.device = replace(comparing.jobs.device, engine="simulator")
-    select_largest_size(comparing, 14)
-    measure_all(qtbot, comparing)
-    assert all("// edited" in run.sources["compact.cu"] for run in run_requests(comparing))
+    assert "only in the simulator" in comparing_window.banner.message.text()
+    assert run_requests(comparing_window) == []
+    comparing_window.jobs.device = replace(comparing_window.jobs.device, engine="simulator")
+    select_largest_size(comparing_window, 14)
+    measure_all(qtbot, comparing_window)
+    assert all("// edited" in run.sources["compact.cu"] for run in run_requests(comparing_window))
 
 
 def test_the_pointer_reads_the_figures_at_a_size(qtbot, comparing):
     select_largest_size(comparing, 14)
     measure_all(qtbot, comparing)
-    tab = comparing.page.compare
+    tab = comparing.compare
     assert tab.rows[0].figure.text() == "0.819"
     assert tab.size_label.text() == "Melements/s at the largest n"
     box = tab.curves.plot.getViewBox()
@@ -293,16 +303,16 @@ def test_the_pointer_reads_the_figures_at_a_size(qtbot, comparing):
     assert tab.rows[0].figure.text() == "0.102"
 
 
-def test_every_pattern_can_be_compared(qtbot, window):
-    for name in window.bench.patterns:
-        window.choose_pattern(name)
-        assert window.page.compare.largest.count() > 0, name
+@pytest.mark.parametrize("pattern", all_patterns())
+def test_every_pattern_can_be_compared(open_compare, pattern):
+    assert open_compare(pattern).compare.largest.count() > 0
 
 
-@pytest.mark.parametrize("first_pattern", ["convolution"])
-def test_images_are_compared_by_their_sides(qtbot, window):
-    tab = window.page.compare
-    window.page.tabs.setCurrentIndex(window.page.stack.indexOf(tab))
+def test_images_are_compared_by_their_sides(qtbot, open_compare, gray):
+    window = open_compare("convolution")
+    window.bench.open_image(gray)
+    wait_until_idle(qtbot, window)
+    tab = window.compare
     assert list(tab.unit.buttons) == ["Mpixels/s", "GB/s"]
     tab.largest.setCurrentIndex(tab.largest.findData(8))
     for each in tab.rows[1:]:
@@ -324,15 +334,18 @@ def use_test_records(monkeypatch):
 @pytest.fixture
 def simulated(qtbot, comparing, monkeypatch):
     """The same tab on an engine that says it simulates."""
-    device = replace(conftest.DEVICE, engine="simulator")
-    monkeypatch.setattr(conftest, "DEVICE", device)
-    comparing.host.deliver(0, Ready(device))
-    qtbot.waitUntil(lambda: comparing.page.compare.quantity.isVisible())
-    return comparing
+    monkeypatch.setattr(conftest, "DEVICE", replace(conftest.DEVICE, engine="simulator"))
+    return show_simulator(qtbot, comparing)
+
+
+def show_simulator(qtbot, window):
+    window.host.deliver(0, Ready(replace(conftest.DEVICE, engine="simulator")))
+    qtbot.waitUntil(lambda: window.compare.card.title.text() == "Recorded")
+    return window
 
 
 def test_without_a_gpu_what_was_recorded_stands_first(qtbot, simulated):
-    tab = simulated.page.compare
+    tab = simulated.compare
     assert tab.card.title.text() == "Recorded"
     assert tab.quantity.currentText() == "NVIDIA H200, 2026-11-22"
     assert tab.status_label.toolTip().startswith("recorded on an NVIDIA H200, 2026-11-22")
@@ -350,15 +363,15 @@ def test_without_a_gpu_what_was_recorded_stands_first(qtbot, simulated):
 
 
 def test_tooltips_of_quantities_name_gpus_as_the_figures_do(simulated):
-    box, role = simulated.page.compare.quantity, Qt.ItemDataRole.ToolTipRole
+    box, role = simulated.compare.quantity, Qt.ItemDataRole.ToolTipRole
     tips = [box.itemData(number, role) for number in range(box.count())]
     assert [tip for tip in tips if tip.startswith("Times recorded on an NVIDIA ")]
     assert "Times that the timing model predicts for an H200" in tips
 
 
 def test_what_is_modeled_stands_dotted_beside_what_was_recorded_in_the_same_unit(qtbot, simulated):
-    tab = simulated.page.compare
-    simulated.page.form.change_values(dtype="int32")
+    tab = simulated.compare
+    simulated.bench.settings["compaction"].params["dtype"] = "int32"
     assert "modeled for an H200, dotted" in tab.modeled_curves.button.toolTip()
     assert not tab.legend.isVisible()
     qtbot.mouseClick(tab.modeled_curves.button, Qt.MouseButton.LeftButton)
@@ -384,7 +397,7 @@ def test_what_is_modeled_stands_dotted_beside_what_was_recorded_in_the_same_unit
 
 
 def test_nothing_modeled_stands_beside_counts(qtbot, simulated):
-    tab = simulated.page.compare
+    tab = simulated.compare
     qtbot.mouseClick(tab.modeled_curves.button, Qt.MouseButton.LeftButton)
     tab.quantity.setCurrentText("bytes moved")
     assert not tab.modeled_curves.button.isVisible()
@@ -395,7 +408,7 @@ def test_nothing_modeled_stands_beside_counts(qtbot, simulated):
 
 
 def test_what_is_modeled_beside_goes_with_the_gpu_and_is_stopped(qtbot, simulated):
-    tab = simulated.page.compare
+    tab = simulated.compare
     qtbot.mouseClick(tab.modeled_curves.button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: not tab.busy)
     before = tab.curves.modeled
@@ -411,9 +424,9 @@ def test_what_is_modeled_beside_goes_with_the_gpu_and_is_stopped(qtbot, simulate
     assert tab.curves.modeled == {}
 
 
-def test_what_sizes_count_is_said_of_images_and_of_numbers(qtbot, simulated):
-    simulated.choose_pattern("histogram")
-    page = simulated.page
+def test_what_sizes_count_is_said_of_images_and_of_numbers(window):
+    window.choose_pattern("histogram")
+    page = window.page
     compare = page.stack.indexOf(page.compare)
     page.tabs.setCurrentIndex(compare)
     assert page.compare.curves.accessibleName() == "Throughput over the number of pixels per side"
@@ -431,7 +444,7 @@ def test_what_was_set_otherwise_is_said_as_a_form_says_it():
 
 
 def test_the_button_counts_where_something_else_is_shown(qtbot, simulated):
-    tab = simulated.page.compare
+    tab = simulated.compare
     assert tab.measure_button.text() == "Count"
     select_largest_size(simulated, 7)
     measure_all(qtbot, simulated)
@@ -446,7 +459,7 @@ def test_the_button_counts_where_something_else_is_shown(qtbot, simulated):
 
 
 def test_on_a_gpu_recorded_is_a_choice_of_its_own(qtbot, comparing):
-    tab = comparing.page.compare
+    tab = comparing.compare
     select_largest_size(comparing, 14)
     measure_all(qtbot, comparing)
     assert tab.card.title.text() == "Measured here"
@@ -462,8 +475,9 @@ def test_on_a_gpu_recorded_is_a_choice_of_its_own(qtbot, comparing):
     assert tab.card.title.text() == "Measured here", "the button measures, and shows that"
 
 
-def test_settings_that_were_others_are_said(qtbot, simulated):
-    tab = simulated.page.compare
+def test_settings_that_were_others_are_said(qtbot, comparing_window):
+    simulated = show_simulator(qtbot, comparing_window)
+    tab = simulated.compare
     assert "not" not in tab.status_label.toolTip()
     simulated.page.tabs.setCurrentIndex(0)
     simulated.page.form.change_values(dtype="int32")
@@ -471,28 +485,23 @@ def test_settings_that_were_others_are_said(qtbot, simulated):
     assert "Type float32, not int32" in tab.status_label.toolTip()
 
 
-def test_a_pattern_without_records_is_counted_at_first(qtbot, window, monkeypatch):
+def test_a_pattern_without_records_is_counted_at_first(open_compare, monkeypatch):
     monkeypatch.setattr(conftest, "DEVICE", replace(conftest.DEVICE, engine="simulator"))
-    window.host.deliver(0, Ready(conftest.DEVICE))
-    window.choose_pattern("sort")
-    wait_until_idle(qtbot, window)
-    tab = window.page.compare
+    tab = open_compare("sort").compare
     assert tab.card.title.text() == "Counted"
     assert not tab._record_error
 
 
-def test_a_damaged_record_is_told_and_nothing_else_is_lost(qtbot, window, monkeypatch, tmp_path):
+def test_a_damaged_record_is_told_and_nothing_else_is_lost(open_compare, monkeypatch, tmp_path):
     (tmp_path / "gpu.json").write_text("{")
     monkeypatch.setattr(device_records, "FOLDER", tmp_path)
-    window.choose_pattern("sort")
-    wait_until_idle(qtbot, window)
-    tab = window.page.compare
+    tab = open_compare("sort").compare
     assert "gpu.json does not contain recorded measurements" in tab.status_label.toolTip()
     assert tab.card.title.text() == "Measured here"
 
 
 def test_without_a_gpu_it_is_counted(qtbot, simulated):
-    tab = simulated.page.compare
+    tab = simulated.compare
     tab.quantity.setCurrentText("bytes moved")
     assert tab.measure_button.text() == "Count"
     assert not tab.unit.isVisible()
@@ -514,7 +523,7 @@ def test_without_a_gpu_it_is_counted(qtbot, simulated):
 
 
 def test_time_to_simulate_is_a_choice_and_says_so(qtbot, simulated):
-    tab = simulated.page.compare
+    tab = simulated.compare
     tab.quantity.setCurrentText("bytes moved")
     select_largest_size(simulated, 7)
     measure_all(qtbot, simulated)
@@ -530,7 +539,7 @@ def test_time_to_simulate_is_a_choice_and_says_so(qtbot, simulated):
 
 def test_throughput_comes_back_with_a_gpu(qtbot, simulated):
     simulated.host.deliver(0, Ready(replace(conftest.DEVICE, engine="cuda")))
-    tab = simulated.page.compare
+    tab = simulated.compare
     qtbot.waitUntil(lambda: tab.card.title.text() == "Measured here")
     assert tab.unit.isVisible()
     assert tab.measure_button.text() == "Measure"
@@ -539,16 +548,15 @@ def test_throughput_comes_back_with_a_gpu(qtbot, simulated):
 def test_figures_are_read_in_either_theme(qtbot, comparing):
     select_largest_size(comparing, 14)
     measure_all(qtbot, comparing)
-    tab = comparing.page.compare
+    tab = comparing.compare
     comparing.appearance.set_theme("light")
     colors = [each.figure.palette().windowText().color().name() for each in tab.rows]
     assert set(colors) <= {look().theme.text, look().theme.good}
     assert look().theme.name == "light"
 
 
-@pytest.mark.parametrize("first_pattern", ["sort"])
-def test_a_sort_is_measured_in_keys(window):
-    assert window.page.compare.unit.chosen == "Mkeys/s"
+def test_a_sort_is_measured_in_keys(open_compare):
+    assert open_compare("sort").compare.unit.chosen == "Mkeys/s"
 
 
 ON_GPU = replace(conftest.DEVICE, engine="cuda", name="NVIDIA H200", executor="gpu", multiprocessors=132)
@@ -566,16 +574,17 @@ def on_gpu(qtbot, comparing, monkeypatch):
         return replace(made, timing=timing)
 
     comparing.host._report = timed
-    comparing.page.form.change_values(n=1024)  # the reference of a GPU's default size takes seconds
-    wait_until_idle(qtbot, comparing)
-    comparing.host.deliver(0, Ready(ON_GPU))
-    wait_until_idle(qtbot, comparing)
-    comparing.before = len(comparing.host.requests)
+    show_gpu(qtbot, comparing)
     return comparing
 
 
+def show_gpu(qtbot, window):
+    window.host.deliver(0, Ready(ON_GPU))
+    qtbot.waitUntil(lambda: window.compare.largest.currentData() == 24)
+
+
 def test_on_a_gpu_one_run_of_each_is_the_median_of_several(qtbot, on_gpu):
-    tab = on_gpu.page.compare
+    tab = on_gpu.compare
     select_largest_size(on_gpu, 14)
     measure_all(qtbot, on_gpu)
     assert len(tab.points) == 5 * 3
@@ -587,12 +596,15 @@ def test_on_a_gpu_one_run_of_each_is_the_median_of_several(qtbot, on_gpu):
 def test_on_a_gpu_a_variant_that_takes_long_is_not_measured_at_larger_sizes(qtbot, on_gpu, monkeypatch):
     monkeypatch.setitem(sweep.BUDGET_S, "cuda", 0.1)  # nine times 20 ms are more
     measure_all(qtbot, on_gpu)
-    assert {point.n for point in on_gpu.page.compare.points} == {1024}
+    assert {point.n for point in on_gpu.compare.points} == {1024}
 
 
-def test_on_a_gpu_sizes_go_as_far_as_variants_can_be_compared(qtbot, on_gpu):
-    tab = on_gpu.page.compare
-    assert tab.largest.currentData() == 24
+def test_on_a_gpu_sizes_go_as_far_as_variants_can_be_compared(qtbot, comparing_window, monkeypatch):
+    monkeypatch.setattr(conftest, "DEVICE", ON_GPU)
+    on_gpu, tab = comparing_window, comparing_window.compare
+    on_gpu.page.form.change_values(n=1024)  # the reference of a GPU's default size takes seconds
+    wait_until_idle(qtbot, on_gpu)
+    show_gpu(qtbot, on_gpu)
     select_largest_size(on_gpu, 14)
     on_gpu.host.deliver(0, Ready(ON_GPU))
     qtbot.wait(20)

@@ -32,13 +32,19 @@ def click(qtbot, widget, at=None):
 
 
 @pytest.fixture
-def first_pattern(request):
-    return "sort" if "sorting" in request.fixturenames else "scan"
+def first_pattern():
+    return "scan"
 
 
 @pytest.fixture
-def tab(window):
-    """The scan's Compare tab."""
+def tab(open_compare):
+    """The scan's Compare tab in a window of its own."""
+    return open_compare("scan").compare
+
+
+@pytest.fixture
+def window_tab(window):
+    """The scan's Compare tab in the whole window."""
     window.page.select_tab("Compare")
     found = window.page.compare
     found.window_ = window
@@ -67,14 +73,15 @@ def compare_modeled(qtbot, tab):
     tab.quantity.setCurrentIndex(texts.index("modeled, H200"))
 
 
-def test_modeled_curves_have_a_title_of_their_own(qtbot, tab) -> None:
-    compare_modeled(qtbot, tab)
+def test_modeled_curves_have_a_title_of_their_own(qtbot, window_tab) -> None:
+    tab = window_tab
+    compare_modeled(qtbot, window_tab)
     assert tab.card.title.text() == "Modeled"
     assert tab.measure_button.text() == "Model"
     assert "not measured" in tab.status_label.toolTip()
     tab.largest.setCurrentIndex(tab.largest.findData(14))
-    click(qtbot, tab.measure_button)
-    wait_for_models(qtbot, tab)
+    click(qtbot, window_tab.measure_button)
+    wait_for_models(qtbot, window_tab)
     assert {request.params["n"] for request in model_requests(tab)} == {2**12, 2**13, 2**14}
     assert set(tab.curves.points[0]) == {2**12, 2**13, 2**14}
     point = next(each for each in tab.points if (each.variant, each.n) == ("naive", 2**14))
@@ -109,10 +116,11 @@ def test_curves_are_stopped_at_once(qtbot, tab) -> None:
     assert len(model_requests(tab)) == 1
 
 
-def test_esc_stops_what_is_modeled(qtbot, tab) -> None:
+def test_esc_stops_what_is_modeled(qtbot, window_tab) -> None:
+    tab = window_tab
     tab._modeling.jobs  # noqa: B018
     modeling_host(tab).answers_later = True
-    click(qtbot, tab.views.buttons[LIMITS_VIEW])
+    click(qtbot, window_tab.views.buttons[LIMITS_VIEW])
     assert tab.window_.header.stop.isEnabled()
     tab.window_.running.stop()
     assert not tab.busy
@@ -120,16 +128,18 @@ def test_esc_stops_what_is_modeled(qtbot, tab) -> None:
     assert tab.measure_button.text() == "Model"
 
 
-def test_what_is_chosen_in_run_is_looked_at_first(qtbot, tab) -> None:
+def test_what_is_chosen_in_run_is_looked_at_first(qtbot, window_tab) -> None:
+    tab = window_tab
     tab.window_.choose_variant("brent-kung")
-    wait_until_idle(qtbot, tab.window_)
-    show_view(qtbot, tab, LIMITS_VIEW)
+    wait_until_idle(qtbot, window_tab.window_)
+    show_view(qtbot, window_tab, LIMITS_VIEW)
     assert tab.modeled_views.limit_label.text().startswith("Brent-Kung: ")
 
 
-def test_every_limit_is_seen_at_1280_by_720(qtbot, tab) -> None:
+def test_every_limit_is_seen_at_1280_by_720(qtbot, window_tab) -> None:
+    tab = window_tab
     tab.window_.resize(1280, 720)
-    show_view(qtbot, tab, LIMITS_VIEW)
+    show_view(qtbot, window_tab, LIMITS_VIEW)
     table = tab.modeled_views.limits
     qtbot.waitUntil(lambda: tab.window_.width() == 1280)
     assert sum(table.columnWidth(column) for column in range(table.columnCount())) <= table.viewport().width()
@@ -226,10 +236,11 @@ def test_the_names_of_roofs_are_whole(qtbot, intensity, is_moved) -> None:
 
 
 @pytest.mark.parametrize("text", ["normal", "lecture hall"])
-def test_names_of_variants_are_whole_in_a_small_window(qtbot, tab, text) -> None:
+def test_names_of_variants_are_whole_in_a_small_window(qtbot, window_tab, text) -> None:
+    tab = window_tab
     tab.window_.resize(1024, 700)
     tab.window_.appearance.set_text_size(text)
-    show_view(qtbot, tab, LIMITS_VIEW)
+    show_view(qtbot, window_tab, LIMITS_VIEW)
     table = tab.modeled_views.limits
     qtbot.waitUntil(lambda: tab.window_.width() == 1024)
     for line in range(table.rowCount()):
@@ -315,25 +326,27 @@ def test_another_image_is_modeled_anew_and_the_first_one_when_it_is_there(qtbot,
 
 
 @pytest.fixture
-def sorting(qtbot, window):
+def sorting(open_compare):
     """The sort's Compare tab, with a variant whose work is quadratic."""
+    window = open_compare("sort")
+    window.bench.settings["sort"].variant = "radix"
+    return window.compare
+
+
+@pytest.mark.parametrize("first_pattern", ["sort"])
+def test_a_quadratic_variant_is_skipped_above_a_size_that_is_named(qtbot, window) -> None:
     window.choose_variant("radix")
     wait_until_idle(qtbot, window)
     window.page.select_tab("Compare")
-    found = window.page.compare
-    found.window_ = window
-    return found
-
-
-def test_a_quadratic_variant_is_skipped_above_a_size_that_is_named(qtbot, sorting) -> None:
+    sorting = window.page.compare
     show_view(qtbot, sorting, LIMITS_VIEW)
     assert [request.variant for request in model_requests(sorting)][:3] == ["radix", "one-thread", "bitonic"]
     assert "odd-even" not in {request.variant for request in model_requests(sorting)}
     table = sorting.modeled_views.limits
     assert (table.item(1, 1).text(), table.item(1, 2).text()) == ("–", "skipped above 2¹⁶: quadratic")
     for width in (1024, 1920):  # the reason wraps in the visible columns
-        sorting.window_.resize(width, 700)
-        qtbot.waitUntil(lambda width=width: sorting.window_.width() == width)
+        window.resize(width, 700)
+        qtbot.waitUntil(lambda width=width: window.width() == width)
         last = 2 + table.columnSpan(1, 2) - 1
         assert table.columnViewportPosition(last) + table.columnWidth(last) <= table.viewport().width()
     assert last == table.columnCount() - 1
@@ -355,11 +368,10 @@ def test_a_modeled_curve_of_a_quadratic_variant_ends_at_its_largest_size(qtbot, 
     assert sorting.rows[1].figure.toolTip() == "skipped above 2¹⁶: quadratic"
 
 
-@pytest.mark.parametrize("first_pattern", ["spmv"])
-def test_no_more_is_modeled_than_fills_the_gpu(qtbot, window) -> None:
-    window.page.select_tab("Compare")
-    click(qtbot, window.page.compare.views.buttons[LIMITS_VIEW])
-    assert window.page.compare.largest.currentData() == 18
+def test_no_more_is_modeled_than_fills_the_gpu(qtbot, open_compare) -> None:
+    tab = open_compare("spmv").compare
+    click(qtbot, tab.views.buttons[LIMITS_VIEW])
+    assert tab.largest.currentData() == 18
 
 
 def test_each_variant_is_a_dot_below_the_roofs_of_the_gpu(qtbot, tab) -> None:
@@ -383,9 +395,10 @@ def test_each_variant_is_a_dot_below_the_roofs_of_the_gpu(qtbot, tab) -> None:
     assert tab.modeled_views.selected == peak.number
 
 
-def test_the_roofline_says_what_its_dots_are_and_no_number_lies_on_another(qtbot, tab) -> None:
+def test_the_roofline_says_what_its_dots_are_and_no_number_lies_on_another(qtbot, window_tab) -> None:
+    tab = window_tab
     tab.window_.resize(1024, 700)
-    show_view(qtbot, tab, ROOFLINE)
+    show_view(qtbot, window_tab, ROOFLINE)
     plot = tab.modeled_views.roofline
     (legend,) = [each for each in plot.findChildren(QLabel) if each.accessibleName() == "Legend"]
     assert legend.isVisible()
@@ -414,8 +427,9 @@ def test_twice_the_bandwidth_moves_the_dots_and_can_be_taken_back(qtbot, tab) ->
     assert len(model_requests(tab)) == asked, "what was modeled before is known"
 
 
-def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, tab) -> None:
-    show_view(qtbot, tab, OCCUPANCY)
+def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, window_tab) -> None:
+    tab = window_tab
+    show_view(qtbot, window_tab, OCCUPANCY)
     view = tab.modeled_views.occupancy
     assert (view.threads.value(), view.registers.value(), view.shared.value()) == (256, 32, 0)
     text = "up to 8 blocks of 256 threads: 64 of 64 warps at once (100%), limited by registers"
@@ -459,7 +473,7 @@ def test_another_gpu_is_modeled_anew(qtbot, tab) -> None:
 
 def test_an_edit_takes_what_was_modeled_away_and_is_modeled_itself(qtbot, tab) -> None:
     show_view(qtbot, tab, LIMITS_VIEW)
-    document = tab.window_.bench.sources.document("scan.cu")
+    document = tab.window().bench.sources.document("scan.cu")
     document.replace(document.text + "// another\n")
     assert not tab.modeled_views.results
     assert tab.rows[1].figure.text() == ""
