@@ -9,10 +9,16 @@ from tests.gui.conftest import FakeHost
 
 
 @pytest.fixture
-def bodies(qtbot, make_window):
+def bodies(qtbot, make_window, saved_settings):
     """Return a window at the n-body page; its first picture is there, and what the first kernel does is verified."""
+    saved_settings.pattern = "nbody"  # no other's page is made first
     window = make_window()
-    window.choose_pattern("nbody")
+    window.bench.choose_pattern("nbody")
+    return wait_for_picture(qtbot, window)
+
+
+def wait_for_picture(qtbot, window):
+    """Return a window once its first picture of bodies is there."""
     window.host = FakeHost.instances[0]
     window.view = window.page.view
     qtbot.waitUntil(lambda: window.view.frame is not None and window.is_idle)

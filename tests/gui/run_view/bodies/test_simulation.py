@@ -11,14 +11,17 @@ from gpu.messages.events import Failure, Ready
 from gpu.messages.runs.pattern_runs import RunPattern
 from gui.run_view.bodies.simulation import FRAME_S
 from tests.gui.conftest import DEVICE, wait_until_idle
-from tests.gui.run_view.bodies.conftest import body_requests, wait_for_simulation
+from tests.gui.run_view.bodies.conftest import body_requests, wait_for_picture, wait_for_simulation
 
 
 def start_simulation(window):
     window.view.controls.buttons["play"].click()
 
 
-def test_the_first_picture_comes_unasked_and_moves_nothing(bodies):
+def test_the_first_picture_comes_unasked_and_moves_nothing(qtbot, make_window):
+    window = make_window()
+    window.choose_pattern("nbody")
+    bodies = wait_for_picture(qtbot, window)
     requests = body_requests(bodies)
     assert requests[0].measure is False
     assert all(request.steps == 0 for request in requests)
