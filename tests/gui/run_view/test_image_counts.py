@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.gui.conftest import wait_until_idle
 
 
+@pytest.fixture
+def first_pattern():
+    return "histogram"
+
+
 def _open_histogram(qtbot, window, of):
-    window.choose_pattern("histogram")
     window.page.form.change_values(of=of)
     wait_until_idle(qtbot, window)
     return window.page.view
@@ -88,7 +93,6 @@ def test_an_image_that_is_opened_is_what_is_counted(qtbot, window, color):
 
 def test_numbers_leave_their_room_to_the_histogram(qtbot, window):
     window.resize(1280, 720)
-    window.choose_pattern("histogram")
     view = window.page.view
     wait_until_idle(qtbot, window)
     of_image = view.splitter.sizes()

@@ -46,16 +46,15 @@ def open_step_tab(qtbot, make_window, saved_settings, real_recordings, gray):
     """Return a function that opens the whole window at the Step tab of a pattern and waits for its picture."""
 
     def open_at(pattern="scan", variant="brent-kung", **params):
-        saved_settings.pattern = pattern  # no other's page is made first
+        # The window opens there at once: it lays out and paints no other page or tab first.
+        saved_settings.pattern = pattern
+        saved_settings.store_settings(pattern, variant, {})
+        saved_settings.store_step(pattern, params, "")
+        saved_settings.store_tab(pattern, "Step")
         window = make_window()
         window.bench.open_image(gray)
         qtbot.waitUntil(lambda: window.bench.image is not None)
-        window.choose_pattern(pattern)
-        window.choose_variant(variant)
-        tab = window.page.step
-        tab.settings.form.change_values(**params)
-        window.page.tabs.setCurrentIndex(1)
-        wait_for_recording(qtbot, tab)
+        wait_for_recording(qtbot, window.page.step)
         return window
 
     return open_at
