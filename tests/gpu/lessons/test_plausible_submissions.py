@@ -12,6 +12,7 @@ from gpu.lessons.lesson_reader import LIBRARY, read_all_lessons, read_kernel_fil
 from gpu.lessons.task_texts import initial_text, reference_solution
 from gpu.lessons.validation import find_warnings
 from gpu.messages.judgments import GradingCase, Judgment
+from tests.gpu.lessons.edited_solutions import grade, is_rejected, select_quick_sizes
 from tests.gpu.lessons.lesson_folder import HEAD, KERNEL, TASK, write_lesson
 
 STORAGE = [
@@ -130,9 +131,14 @@ def grade_edit(name: str, before: str, after: str) -> Judgment:
     return grade_submission(lesson, task, text.replace(before, after))
 
 
-@pytest.mark.parametrize(("name", "before", "after"), [*STORAGE, *PARAMETERS, *CAPACITIES, *LIMITED, *DOMAINS])
+@pytest.mark.parametrize(("name", "before", "after"), [*STORAGE, *PARAMETERS, *CAPACITIES, *DOMAINS])
 def test_wrong_submissions_are_rejected(name: str, before: str, after: str) -> None:
     assert not grade_edit(name, before, after).accepted
+
+
+@pytest.mark.parametrize(("name", "before", "after"), LIMITED)
+def test_submissions_over_a_limit_are_rejected(name: str, before: str, after: str) -> None:
+    assert is_rejected(name, ((before, after),))
 
 
 @pytest.mark.parametrize(("row", "counter"), [("t", "sectors_per_request"), ("t % 32 == 0 ? t / 32 : n", "requests")])
@@ -142,16 +148,16 @@ def test_a_thread_that_adds_a_row_alone_is_rejected(row: str, counter: str) -> N
     text = scalar.replace(
         "int row = blockIdx.x * 32 + threadIdx.x;", f"int t = blockIdx.x * 64 + threadIdx.x, row = {row};"
     )
-    judgment = grade_submission(lesson, lesson.task("warp"), text)
+    judgment = grade_submission(lesson, select_quick_sizes(lesson.task("warp")), text)
     assert counter in [limit.counter for limit in judgment.limits if not limit.is_met]
 
 
 def test_one_thread_may_add_the_bins_of_its_block() -> None:
     added = "if (threadIdx.x < 8) atomicAdd(&bins[threadIdx.x], own[threadIdx.x]);"
     by_one = "if (threadIdx.x == 0)\n        for (int b = 0; b < 8; ++b) atomicAdd(&bins[b], own[b]);"
-    judgment = grade_edit("13-histogram/private", added, by_one)
+    judgment = grade("13-histogram/private", ((added, by_one),), size=1000)
     assert judgment.accepted, judgment.sentences
-    directly = grade_edit("13-histogram/private", "atomicAdd(&own[x[i]], 1)", "atomicAdd(&bins[x[i]], 1)")
+    directly = grade("13-histogram/private", (("atomicAdd(&own[x[i]], 1)", "atomicAdd(&bins[x[i]], 1)"),), size=1000)
     assert [limit.counter for limit in directly.limits if not limit.is_met] == ["requests"]
 
 
@@ -188,7 +194,7 @@ def test_a_wrong_integer_is_shown_with_all_digits_and_its_input() -> None:
 
 
 def test_each_limit_is_marked() -> None:
-    judgment = grade_edit("05-bank-conflicts/no-conflicts", "tile[32][33]", "tile[32][32]")
+    judgment = grade("05-bank-conflicts/no-conflicts", (("tile[32][33]", "tile[32][32]"),), is_quick=True)
     assert [sentence[0] for sentence in judgment.sentences[-2:]] == ["✗", "✓"]
     assert judgment.sentences[-2].startswith("✗ Conflicts: ")
     assert judgment.verdict.words == "✗ not accepted: right, but over a limit: conflicts"
@@ -287,7 +293,8 @@ LARGEST_BY_ATOMICS = """__global__ void largest(const int *x, int *y, int n) {
     ],
 )
 def test_a_right_result_without_the_technique_is_rejected(name: str, text: str, counter: str) -> None:
-    judgment = grade_text(name, text)
+    lesson = read_lesson(LIBRARY / name.split("/")[0])
+    judgment = grade_submission(lesson, select_quick_sizes(lesson.task(name.split("/")[1])), text)
     assert judgment.verdict.words == f"✗ not accepted: right, but without what the task requires: {counter}"
     (sentence,) = [sentence for sentence in judgment.sentences if "required" in sentence]
     assert sentence.startswith(f"✗ {counter.capitalize()}: 0 at n = 1; at least ")
