@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
 from gpu.timing.ptx.thread_operations import has_thread_operations
@@ -40,25 +41,26 @@ def find_jump_slice(kernel: PtxKernel) -> set[PtxInstruction] | None:
     stores = [instruction for instruction in instructions if instruction.opcode in ("st", "atom", "red")]
     if any(instruction.opcode == "call" for instruction in instructions) or not set(stores).isdisjoint(slice_):
         return None
-    makers = kernel.find_writers()
+    have_distinct_arguments = build_argument_comparison(kernel)
     for store in stores:
         for load in loads:
-            if not set(find_spaces(store)).isdisjoint(find_spaces(load)) and not have_distinct_arguments(
-                store, load, makers
-            ):
+            if not set(find_spaces(store)).isdisjoint(find_spaces(load)) and not have_distinct_arguments(store, load):
                 return None
     return slice_
 
 
-def have_distinct_arguments(
-    one: PtxInstruction, other: PtxInstruction, writers: Mapping[str, Sequence[PtxInstruction]]
-) -> bool:
-    """Return whether two addresses are in arrays from different kernel arguments."""
-    arrays = [_find_arguments(each, writers) for each in (one, other)]
-    return all(arrays) and arrays[0].isdisjoint(arrays[1])
+def build_argument_comparison(kernel: PtxKernel) -> Callable[[PtxInstruction, PtxInstruction], bool]:
+    """Return a function that decides whether two addresses are in arrays from different kernel arguments."""
+    find_arguments = cache(partial(_find_arguments, kernel.find_writers()))
+
+    def have_distinct_arguments(one: PtxInstruction, other: PtxInstruction) -> bool:
+        arrays = find_arguments(one), find_arguments(other)
+        return all(arrays) and arrays[0].isdisjoint(arrays[1])
+
+    return have_distinct_arguments
 
 
-def _find_arguments(instruction: PtxInstruction, writers: Mapping[str, Sequence[PtxInstruction]]) -> set[str]:
+def _find_arguments(writers: Mapping[str, Sequence[PtxInstruction]], instruction: PtxInstruction) -> set[str]:
     """Return the pointer arguments of the kernel from which an address is computed."""
     pending = find_address_registers(instruction)
     visited, arguments = set(pending), set[str]()

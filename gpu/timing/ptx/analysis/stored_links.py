@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from gpu.timing.ptx.analysis.backward_slices import (
     MEMORY_OPCODES,
+    build_argument_comparison,
     find_address_registers,
     find_spaces,
-    have_distinct_arguments,
 )
 from gpu.timing.ptx.analysis.control_flow import NaturalLoop
 from gpu.timing.ptx.analysis.lane_dependence import find_dependent_registers
@@ -24,15 +24,15 @@ def follows_stored_links(kernel: PtxKernel, loop: NaturalLoop) -> bool:
     accesses = [each for each in instructions if "global" in find_spaces(each)]
     loads, stores = ([each for each in accesses if each.opcode == opcode] for opcode in ("ld", "st"))
     arithmetic = [each for each in instructions if each.opcode not in MEMORY_OPCODES]
-    makers = kernel.find_writers()
+    have_distinct_arguments = build_argument_comparison(kernel)
 
     def follows(link: PtxInstruction) -> bool:
-        alike = [each for each in loads if not have_distinct_arguments(each, link, makers)]
+        alike = [each for each in loads if not have_distinct_arguments(each, link)]
         linked = find_dependent_registers([*arithmetic, *alike], lambda each: each in alike)
         return not linked.isdisjoint(find_address_registers(link))
 
     return any(
-        any(not have_distinct_arguments(store, link, makers) for store in stores)
+        any(not have_distinct_arguments(store, link) for store in stores)
         and follows(link)
         and _decides_jump(link, instructions)
         for link in loads
