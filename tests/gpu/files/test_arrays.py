@@ -142,9 +142,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_array(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("saved")
+
+
 @given(st.lists(st.integers(-(2**63) + 1, 2**63 - 1)) | st.lists(st.floats(allow_nan=False), min_size=1))
-def test_what_was_saved_is_read_again(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> None:
-    folder = tmp_path_factory.mktemp("saved")
+def test_what_was_saved_is_read_again(folder: Path, values: list[float]) -> None:
     array = np.array(values, np.int64 if all(isinstance(value, int) for value in values) else np.float64)
     for ending in ("npy", "csv"):
         save_array(str(folder / f"a.{ending}"), array)
