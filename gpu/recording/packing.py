@@ -282,18 +282,16 @@ class ValueVectors:
     def __init__(self) -> None:
         self.starts, self.codes = array("q"), array("i")
         self.pool = GrowingArray(np.uint8)
-        self._dtypes = Numbering[str]()
+        self._dtypes = Numbering[np.dtype[Any]]()
 
     def pack(self) -> PackedValues:
         """Return all vectors."""
-        dtypes = tuple(map(np.dtype, self._dtypes.objects))
-        return PackedValues(
-            np.array(self.starts, np.int64), np.array(self.codes, np.int32), self.pool.array().copy(), dtypes
-        )
+        starts, codes = np.array(self.starts, np.int64), np.array(self.codes, np.int32)
+        return PackedValues(starts, codes, self.pool.array().copy(), tuple(self._dtypes.objects))
 
     def type_number(self, dtype: np.dtype[Any]) -> int:
         """Return the number of a type."""
-        return self._dtypes.number_of(dtype.name)
+        return self._dtypes.number_of(dtype)
 
     def add(self, values: Any) -> int:
         """Add a vector and return its number."""
