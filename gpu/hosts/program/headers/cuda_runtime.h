@@ -11,10 +11,11 @@
 #include <cstring>
 #include <ctime>
 #include <limits.h>
+#include <limits>
 #include <math.h>
 #include <new>
 #include <stdlib.h>
-#include <vector>
+#include <utility>
 
 #include "driver_types.h"
 #include "host_functions.h"

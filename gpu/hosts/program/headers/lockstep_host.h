@@ -54,14 +54,21 @@ struct Packed {
     int unit = 0, line = 0, template_parameters = 0;
     bool only_identify = false;
     unsigned cluster[3] = {}; // of the next launch; 0 for no clusters
-    std::vector<char> bytes;
+    size_t size = 0;
+    char bytes[32764];
 };
 inline thread_local Packed packed;
 
 inline void add(const void *value, size_t size, size_t alignment) {
-    std::vector<char> &bytes = packed.bytes;
-    bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
-    bytes.insert(bytes.end(), (const char *)value, (const char *)value + size);
+    packed.size = (packed.size + alignment - 1) / alignment * alignment;
+    memcpy(packed.bytes + packed.size, value, size);
+    packed.size += size;
+}
+template <typename... A>
+constexpr size_t packed_size() {
+    size_t size = 0;
+    ((size = (size + alignof(A) - 1) / alignof(A) * alignof(A) + sizeof(A)), ...);
+    return size;
 }
 template <typename... A>
 inline void pack(int unit, int line, int template_parameters, const char *kernel, const A &...arguments) {
@@ -69,8 +76,9 @@ inline void pack(int unit, int line, int template_parameters, const char *kernel
     packed.unit = unit;
     packed.line = line;
     packed.template_parameters = template_parameters;
+    static_assert(packed_size<A...>() <= sizeof packed.bytes, "a kernel has at most 32,764 bytes of parameters");
     if (packed.only_identify) return;
-    packed.bytes.clear();
+    packed.size = 0;
     (add((const void *)__builtin_addressof(arguments), sizeof(A), alignof(A)), ...);
 }
 
@@ -109,14 +117,14 @@ template <typename... A>
 inline cudaError_t launch_into(dim3 grid, dim3 block, size_t shared_bytes, void **arguments, const char *file, int line,
                                A... where) {
     return ask(where..., "launch", packed.unit, packed.line, packed.template_parameters, packed.kernel, grid.x, grid.y,
-               grid.z, block.x, block.y, block.z, shared_bytes, packed.bytes.data(), packed.bytes.size(), arguments,
-               file, line, packed.cluster[0], packed.cluster[1], packed.cluster[2]);
+               grid.z, block.x, block.y, block.z, shared_bytes, packed.bytes, packed.size, arguments, file, line,
+               packed.cluster[0], packed.cluster[1], packed.cluster[2]);
 }
 template <typename... A>
 inline cudaError_t launch_address_into(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
                                        const char *file, int line, A... where) {
     identify(kernel);
-    packed.bytes.clear();
+    packed.size = 0;
     return launch_into(grid, block, shared_bytes, arguments, file, line, where...);
 }
 inline cudaError_t launch_by_address(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,

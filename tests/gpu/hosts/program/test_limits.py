@@ -177,3 +177,24 @@ def test_an_endless_loop_is_named_with_its_line_in_machine_code(program):
     assert ended.code == 1
     assert "the launch timed out and was terminated" in ended.stderr
     assert "program.cu:12:13" in ended.stderr, ended.stderr
+
+
+def test_a_kernel_has_as_many_bytes_of_parameters_as_cuda_allows(program):
+    text = """
+    struct Values { char bytes[BYTES]; };
+    __global__ void take(Values values, int *last) { *last = values.bytes[BYTES - 1]; }
+    int main() {
+        Values values = {};
+        values.bytes[BYTES - 1] = 7;
+        int *device, last;
+        CHECK(cudaMalloc(&device, sizeof *device));
+        take<<<1, 1>>>(values, device);
+        CHECK(cudaMemcpy(&last, device, sizeof last, cudaMemcpyDefault));
+        printf("%d\\n", last);
+    }
+    """
+    accepted = program(text.replace("BYTES", "32752"))
+    assert accepted.stdout == "7\n", accepted.stderr
+    refused = program(text.replace("BYTES", "32760"))
+    assert refused.code == 1
+    assert "a kernel has at most 32,764 bytes of parameters" in refused.stderr
