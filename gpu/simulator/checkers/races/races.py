@@ -307,7 +307,9 @@ class RaceChecker(Checker):
         site, shadow, cells = checked.access.site, checked.shadow, checked.cells
         assert isinstance(checked.access.memory, FlatMemory)
         is_load = site.read_only or checked.access.memory.is_texture
-        for indices, threads, events in read_only.find_conflicts(site, shadow, cells, is_load=is_load):
+        if not is_load and (site.action == "read" or not read_only.has_loads(shadow)):
+            return
+        for indices, threads, events in read_only.find_conflicts(shadow, cells, is_load=is_load):
             earlier = self._sites.sites[int(self._site_of_event[events[0]])]
             ends = (
                 (site, self._describe_thread(checked, int(self._threads[checked.lanes[indices[0]]]))),
@@ -368,7 +370,7 @@ class RaceChecker(Checker):
         flags = shadow.get_or_create(_LAST_WRITE).take(cells)
         last = self._flags[lanes]
         is_new = (flags != 0) & (flags != last)
-        if is_new.any():
+        if np.count_nonzero(is_new):
             self._earlier_flags[lanes] = np.where(is_new, last, self._earlier_flags[lanes])
             self._flags[lanes] = np.where(is_new, flags, last)
 
@@ -420,7 +422,9 @@ class RaceChecker(Checker):
 
     def _compare(self, checked: CheckedAccess, *slots: str) -> None:
         """Report the lanes that race with the records of some slots, each lane and cell once."""
-        if checked.shadow.get(slots[0]) is None or (checked.cells.size == 1 and not self._may_race(checked, slots)):
+        if checked.shadow.get(slots[0]) is None:
+            return
+        if checked.only_cell is not None and not self._may_race(checked, slots):
             return
         reported: Array | None = None
         for slot in slots:
@@ -454,17 +458,17 @@ class RaceChecker(Checker):
 
         Most accesses for synchronization are those of one thread, for which this costs less than arrays do.
         """
-        cell, lane = int(checked.cells[0]), int(checked.lanes[0])
         for slot in slots:
-            record = int(checked.shadow.get_or_create(slot)[cell])
+            record = int(checked.shadow.get_or_create(slot)[checked.only_cell])
             if not record:
                 return False
             event, thread = record & EVENT, (record >> 32) - 1
             thread = LAST_THREAD - thread if slot.endswith("low") else thread
             if record & SEVERAL or self._sites.has_bulk_writes:
                 return True
-            if thread != int(self._threads[lane]) and self._conflicts(checked, lane, thread, event):
-                return True
+            for lane in checked.lanes.tolist():
+                if thread != self._order.first_thread + lane and self._conflicts(checked, lane, thread, event):
+                    return True
         return False
 
     def _conflicts(self, checked: CheckedAccess, lane: int, thread: int, event: int) -> bool:
@@ -586,7 +590,7 @@ class RaceChecker(Checker):
     ) -> Array:
         """Return whether lanes have acquired events of threads of a concurrent launch, each of which may be strong."""
         acquired: Array = np.zeros(lanes.size, bool)
-        for lane in np.unique(lanes).tolist():
+        for lane in sorted(set(lanes.tolist())):
             launches = merge_launches(
                 (
                     self._tree.find_acquired_events(),
@@ -619,6 +623,27 @@ class RaceChecker(Checker):
             or (self._order.has_barriers and checked.access.memory.space == "global")
             or self._order.synchronization.has_fences
         )
+        if checked.only_cell is not None:
+            self._record_thread(checked, slot + " high", -1, drops=drops)
+            self._record_thread(checked, slot + " low", 0, drops=drops)
+        else:
+            self._record_each_thread(checked, slot, drops=drops)
+        if slot == "narrow atomic":
+            self._compare_with_highest(checked, slot)
+
+    def _record_thread(self, checked: CheckedAccess, slot: str, index: int, *, drops: bool) -> None:
+        """Record one of the lanes that access a cell; with `drops`, first drop a record that is ordered before it."""
+        records = checked.shadow.get_or_create(slot)
+        own = int((checked.low if slot.endswith("low") else checked.high)[index])
+        earlier = int(records[checked.only_cell])
+        if earlier and drops and earlier ^ own > EVENT:
+            thread = (earlier >> 32) - 1
+            thread = LAST_THREAD - thread if slot.endswith("low") else thread
+            if self._order.is_ordered_before(int(checked.lanes[index]), thread, earlier & EVENT):
+                earlier = 0
+        records[checked.only_cell] = max(own + checked.event, earlier)
+
+    def _record_each_thread(self, checked: CheckedAccess, slot: str, *, drops: bool) -> None:
         for name, own in ((slot + " high", checked.high), (slot + " low", checked.low)):
             merged = own + checked.event
             if checked.shadow.get(name) is not None:
@@ -635,8 +660,6 @@ class RaceChecker(Checker):
                 records[checked.cells] = merged
             else:
                 records[checked.cells[::-1]] = merged[::-1]
-        if slot == "narrow atomic":
-            self._compare_with_highest(checked, slot)
 
     def _compare_with_highest(self, checked: CheckedAccess, slot: str) -> None:
         """Report lanes of this instruction that race with the highest lane that accesses the same cell."""
@@ -654,11 +677,6 @@ class RaceChecker(Checker):
         if hit.size:
             present = records[hit]
             events = present & EVENT
-            if records.size == 1 and self._order.is_known(
-                int(lanes[0]), int(extract_threads(present, slot)[0]), int(events[0])
-            ):
-                records[0] = 0
-                return
             ordered = self._order.are_ordered_before(
                 lanes[hit],
                 extract_threads(present, slot),
@@ -677,7 +695,7 @@ class RaceChecker(Checker):
             writers[checked.span] = mine
             return
         writers[cells] = mine
-        if (writers.take(cells) == mine).all():
+        if cells.size == 1 or (writers.take(cells) == mine).all():
             return
         # In reverse order the first lane remains, so that the finding names it as the earlier writer.
         writers[cells[::-1]] = mine[::-1]
@@ -723,7 +741,7 @@ class RaceChecker(Checker):
             return
         sites = self._site_of_event[events]
         scopes = self._find_scopes(checked, checked.lanes[indices], threads, events, other_batch)
-        for number in np.unique(sites):
+        for number in sorted(set(sites.tolist())):
             chosen = (sites == number).nonzero()[0]
             one = chosen[scopes[chosen].argmax()]
             earlier = self._sites.sites[number]

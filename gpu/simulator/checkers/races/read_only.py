@@ -26,29 +26,29 @@ _EARLIER_WRITES = "earlier write"
 _WRITES = ("writer", "atomic high", "narrow atomic high", _EARLIER_WRITES)
 
 
-def find_conflicts(
-    site: AccessSite, shadow: Shadow, cells: Array, *, is_load: bool
-) -> Iterator[tuple[Array, Array, Array]]:
+def has_loads(shadow: Shadow) -> bool:
+    """Return whether threads have loaded data of an array through the read-only cache."""
+    return shadow.get(_LOADS) is not None
+
+
+def find_conflicts(shadow: Shadow, cells: Array, *, is_load: bool) -> Iterator[tuple[Array, Array, Array]]:
     """Yield what contradicts that the data of loads is read-only: loads of written data, or writes of loaded data.
 
     Parameters
     ----------
-    site : AccessSite
-        The site of the current access.
     shadow : Shadow
         The shadow memory of the accessed array.
     cells : array of int
         The cells of each element of the access.
     is_load : bool
-        Whether it is a load through the read-only cache.
+        Whether it is a load through the read-only cache, else a write.
 
     Yields
     ------
     indices, threads, events : array of int
         Indices of `cells`, and the thread and event of the earlier access to each.
     """
-    slots = _WRITES if is_load else (_LOADS,) if site.action != "read" else ()
-    for slot in slots:
+    for slot in _WRITES if is_load else (_LOADS,):
         if shadow.get(slot) is not None:
             records = shadow.get_or_create(slot).take(cells)
             hit = np.flatnonzero(records)

@@ -131,7 +131,8 @@ class Shadow:
             lanes = mask.lanes
             if self.block_count == 1 and access.site.action != "write" and mask.count > 1:
                 lanes = lanes[[0, -1]]
-            cells = np.full(lanes.size, element, np.intp)
+            cells = np.empty(lanes.size, np.intp)
+            cells.fill(element)
         count = access.size // self.cell_size
         cells = self._flatten(geometry, lanes, cells, count)
         if count > 1:

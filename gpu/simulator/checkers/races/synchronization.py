@@ -455,7 +455,9 @@ class Synchronization:
             involved = releases
         elif releases.any():
             # A later lane may observe the release of an earlier one.
-            involved |= np.isin(cells, cells[releases])
+            involved |= releases
+            if not involved.all():
+                involved |= np.isin(cells, cells[releases])
         level = SCOPE_LEVELS[site.scope]
         # The lanes of an instruction execute its atomic operations in order.
         for index in np.flatnonzero(involved).tolist():
@@ -643,7 +645,7 @@ class Synchronization:
             return ordered
         blocks = lanes // self._threads_per_block
         for owners, knowledge in ((blocks, self._of_block), (lanes, self._of_lane)):
-            for owner in np.unique(owners).tolist() if knowledge else ():
+            for owner in sorted(set(owners.tolist())) if knowledge else ():
                 if owner in knowledge:
                     indices = np.flatnonzero((owners == owner) & ~ordered)
                     lane = int(lanes[indices[0]]) if indices.size else 0
@@ -658,9 +660,17 @@ class Synchronization:
             )
         return ordered
 
+    @property
+    def has_critical_sections(self) -> bool:
+        """Whether an acquired event may be unordered, as it is in a critical section without a fence."""
+        return self._sections.has_intervals
+
     def is_known(self, lane: int, thread: int, event: int) -> bool:
-        """Return whether a lane has certainly acquired an event of a thread, for all accesses."""
-        if self._sections.has_intervals:
+        """Return whether a lane has certainly acquired an event of a thread, for all accesses.
+
+        Without critical sections, it has not if this is False.
+        """
+        if self.has_critical_sections:
             return False
         clocks = (known.acquired for known in self._find_knowledge(lane))
         return any(clock is not None and clock.knows(thread, event, self._threads_per_block) for clock in clocks)
