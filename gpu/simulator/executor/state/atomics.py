@@ -57,6 +57,8 @@ def apply_atomics(view: Array, index: Array, operation: AtomicOperation) -> Arra
     if not used and op in _UFUNCS:
         _UFUNCS[op].at(view, index, values[0])
         return None
+    if index.size == 1:
+        return _apply_once(view, index, op, values)
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     is_first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
@@ -66,10 +68,24 @@ def apply_atomics(view: Array, index: Array, operation: AtomicOperation) -> Arra
         sorted_old = _running_sums(view, ordered, start, operands[0], np.add if op == "add" else np.subtract)
     elif op == "cas":
         sorted_old = _compare_and_swap(view, ordered, *operands)
+    elif op == "exch":
+        sorted_old = _exchange(view, ordered, is_first, operands[0])
     else:
         sorted_old = _one_by_one(view, ordered, np.arange(index.size) - start, op, operands)
     old = np.empty_like(sorted_old)
     old[order] = sorted_old
+    return old
+
+
+def _apply_once(view: Array, index: Array, op: str, values: Sequence[Any]) -> Array:
+    """Execute the operation of a single lane."""
+    old: Array = view[index]
+    if op == "cas":
+        expected, new = values
+        if (old == expected).all():
+            view[index] = new
+    else:
+        view[index] = _operation(op)(old, *values)
     return old
 
 
@@ -78,6 +94,15 @@ def _running_sums(view: Array, ordered: Array, start: Array, operand: Array, com
     before = np.cumsum(operand, dtype=view.dtype) - operand
     old: Array = combine(view[ordered], before - before[start]).astype(view.dtype)
     combine.at(view, ordered, operand)
+    return old
+
+
+def _exchange(view: Array, ordered: Array, is_first: Array, values: Array) -> Array:
+    """Exchange values: each lane reads that of the lane before it, or the element if it is the first."""
+    old = np.empty(ordered.size, view.dtype)
+    old[1:] = values[:-1]
+    old[is_first] = view[ordered[is_first]]
+    view[ordered] = values  # of several lanes, the last one's value remains
     return old
 
 

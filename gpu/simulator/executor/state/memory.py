@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,7 +45,7 @@ class AccessSite:
     use: ValueUse = ValueUse.DATA
     read_only: bool = False
 
-    @property
+    @cached_property
     def is_strong(self) -> bool:
         """Whether the access is strong: atomic, volatile, or with a memory order."""
         return self.action == "atomic" or self.volatile or self.order != "weak"
@@ -215,8 +216,8 @@ class FlatMemory:
             index = self._check_index(batch, element * mask.bits, dtype, mask, None, site)
             return view.take(index)
         values = np.zeros(element.size, dtype)
-        index = self._check_index(batch, element[mask.lanes], dtype, mask, mask.lanes, site)
-        values[mask.lanes] = view.take(index)
+        index = self._check_index(batch, _select_elements(element, mask), dtype, mask, mask.lanes, site)
+        values[mask.lanes] = view[index]
         return values
 
     def store(
@@ -224,7 +225,7 @@ class FlatMemory:
     ) -> None:
         self._reject_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._check_index(batch, _select_lanes(element, lanes), dtype, mask, lanes, site)
+        index = self._check_index(batch, _select_elements(element, mask), dtype, mask, lanes, site)
         value = _select_lanes(value, lanes)
         if isinstance(index, int) and isinstance(value, np.ndarray):
             value = value[-1]  # all lanes write one element: the last value remains
@@ -245,7 +246,7 @@ class FlatMemory:
     ) -> Any:
         self._reject_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._check_index(batch, _select_lanes(element, lanes), dtype, mask, lanes, site)
+        index = self._check_index(batch, _select_elements(element, mask), dtype, mask, lanes, site)
         if isinstance(index, int):
             index = np.full(mask.count, index)
         view, monitor = self.view(dtype), batch.monitor
@@ -528,6 +529,13 @@ class LocalMemory:
 def _select_lanes(value: Any, lanes: Array | None) -> Any:
     """Return the elements of a value for some lanes."""
     return value.take(lanes) if lanes is not None and isinstance(value, np.ndarray) else value
+
+
+def _select_elements(element: Any, mask: LaneMask) -> Any:
+    """Return the indices that the lanes of a mask access; that of a single lane as a number, which costs less."""
+    if not isinstance(element, np.ndarray) or mask.full:
+        return element
+    return int(element[mask.lanes[0]]) if mask.count == 1 else element.take(mask.lanes)
 
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

@@ -158,6 +158,33 @@ def test_compare_and_swap(dtype: str) -> None:
     np.testing.assert_array_equal(memory[2:], np.where(lane % 2 == lane % 3, 77, lane % 2))
 
 
+def test_every_atomic_of_a_single_lane() -> None:
+    kernels = [
+        f"__global__ void f{number}(const {type} *value, {type} *memory, {type} *found) {{"
+        f"    if (threadIdx.x == 40) *found = {name}(memory, *value);"
+        "}"
+        for number, (name, type) in enumerate((name, C_NAMES[dtype]) for name, dtype in CASES)
+    ]
+    module, generator = build("\n".join(kernels)), np.random.default_rng(3)
+    for number, (name, dtype) in enumerate(CASES):
+        value, start = draw_values(dtype, 1, generator), draw_values(dtype, 1, generator)
+        _, memory, found = launch(module, f"f{number}", value, start, np.zeros(1, dtype), block=LANES)
+        assert found == start, (name, dtype)
+        with np.errstate(over="ignore"):
+            assert memory == OPERATIONS[name][0](start, value), (name, dtype)
+
+
+@pytest.mark.parametrize(("expected", "is_equal"), [(100, True), (5, False)])
+def test_a_compare_and_swap_of_a_single_lane(expected: int, *, is_equal: bool) -> None:
+    source = f"""
+    __global__ void swap(int *memory, int *found) {{
+        if (threadIdx.x == 40) *found = atomicCAS(memory, {expected}, 7);
+    }}"""
+    memory, found = run_kernel(source, "swap", np.array([100], np.int32), np.zeros(1, np.int32), block=LANES)
+    assert found == 100
+    assert memory == (7 if is_equal else 100)
+
+
 def test_exchanges_form_a_chain() -> None:
     """Every value put in comes out once, but for the last; what was there at first comes out too."""
     source = "__global__ void pass(int *box, int *found) { int i = threadIdx.x; found[i] = atomicExch(box, i); }"
