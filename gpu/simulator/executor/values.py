@@ -8,7 +8,6 @@ provenance; the compiler stays the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ from gpu.base.lane_mask import LaneMask
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
 from gpu.simulator.executor.state.call_frame import CallFrame, Evaluator, Executable, assign_local
-from gpu.simulator.executor.state.memory import AccessSite
+from gpu.simulator.executor.state.memory import AccessSite, DeviceMemory
 from gpu.simulator.executor.state.observer import Access
 from gpu.simulator.executor.state.pointers import PointerValue, to_pointer, without_observer
 from gpu.simulator.executor.state.running_batch import RunningBatch, WarpOperation
@@ -222,8 +221,8 @@ class PlainValues:
             The access in the source.
         """
         try:
-            access = _vector_access(batch, address, vector, mask, site)
-            if access is not None:
+            observed = _find_vector(batch, address, vector, mask, site)
+            if observed is not None:
                 with without_observer(batch):
                     load = PLAIN.load_leaf
                     plain = tuple(
@@ -232,12 +231,12 @@ class PlainValues:
         except LaunchError:
             self._report_failed_vector(batch, address, leaves, mask, site)
             raise
-        if access is None:
+        if observed is None:
             return self.compose(
                 [self.load_leaf(batch, _offset_address(address, at), None, leaf, mask, site) for at, leaf in leaves]
             )
         live = batch.exclude_ended(mask)
-        return plain if live is None else self.report_read(batch, replace(access, values=plain, mask=live))
+        return plain if live is None else self.report_read(batch, Access(site, *observed, vector, live, plain))
 
     def store(
         self,
@@ -260,21 +259,21 @@ class PlainValues:
         """
         plain = self.strip(value)
         try:
-            access = _vector_access(batch, address, vector, mask, site)
-            if access is not None:
+            observed = _find_vector(batch, address, vector, mask, site)
+            if observed is not None:
                 with without_observer(batch):
                     for (at, leaf), part in zip(leaves, plain, strict=True):
                         PLAIN.store_leaf(batch, _offset_address(address, at), None, leaf, part, mask, site)
         except LaunchError:
             self._report_failed_vector(batch, address, leaves, mask, site)
             raise
-        if access is None:
+        if observed is None:
             for (at, leaf), part in zip(leaves, self.parts(value), strict=True):
                 self.store_leaf(batch, _offset_address(address, at), None, leaf, part, mask, site)
             return
         live = batch.exclude_ended(mask)
         if live is not None:
-            self.report_write(batch, replace(access, values=plain, mask=live), value)
+            self.report_write(batch, Access(site, *observed, vector, live, plain), value)
 
     def load_leaf(
         self, batch: RunningBatch, address: PointerValue, index: Any, leaf: Leaf, mask: LaneMask, site: AccessSite
@@ -440,14 +439,14 @@ def synchronize_warps(op: str, frame: CallFrame, mask: LaneMask, operands: Seque
     return scheduler.wait_for_lanes(op, mask, exchanges.ALL_LANES, operands)
 
 
-def _vector_access(
+def _find_vector(
     batch: RunningBatch, address: PointerValue, vector: int, mask: LaneMask, site: AccessSite
-) -> Access | None:
-    """Return the access of a vector, without its values, that observers see instead of those of its parts."""
+) -> tuple[DeviceMemory, Any] | None:
+    """Return the memory and the element of a vector whose access observers see instead of those of its parts."""
     if not vector or address.mixed:
         return None
-    memory, element = address.find_element(batch, vector, mask, site)  # tests the alignment before any access
-    return Access(site, memory, element, vector, mask, None) if batch.observer is not None else None
+    found = address.find_element(batch, vector, mask, site)  # tests the alignment before any access
+    return found if batch.observer is not None else None
 
 
 def _offset_address(address: PointerValue, offset: int) -> PointerValue:

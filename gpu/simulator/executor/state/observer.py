@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +43,7 @@ class IssuedStep:
     executed: ir.Statement | ir.Expression | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """A completed memory access by the lanes of a mask.
 
     Parameters
@@ -437,7 +436,9 @@ class Observers(Observer):
         self._step_handlers, self._branch_handlers, self._access_handlers = map(
             find_handlers, ("step", "branch", "access")
         )
-        self._operand_handlers, self._inner_branch_handlers = map(find_handlers, ("operands", "inner_branch"))
+        self._operand_handlers, self._inner_branch_handlers, self._switch_handlers, self._advance_handlers = map(
+            find_handlers, ("operands", "inner_branch", "switch", "advance")
+        )
 
     def drop_after_fault(self) -> None:
         """Notify only the observers with `outlives_faults` from now on."""
@@ -452,8 +453,8 @@ class Observers(Observer):
             observer.batch_begins(batch)
 
     def switch(self, batch: BlockBatch, part: int) -> None:
-        for observer in self._observers:
-            observer.switch(batch, part)
+        for handle in self._switch_handlers:
+            handle(batch, part)
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         for handle in self._step_handlers:
@@ -468,8 +469,8 @@ class Observers(Observer):
             handle(batch, site, left, right, mask)
 
     def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
-        for observer in self._observers:
-            observer.advance(batch, loop, mask)
+        for handle in self._advance_handlers:
+            handle(batch, loop, mask)
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, true_mask: LaneMask | None) -> None:
         for handle in self._branch_handlers:

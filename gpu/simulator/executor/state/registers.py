@@ -14,7 +14,7 @@ the thread's later reads, unless a sequentially consistent fence separates them.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
@@ -410,7 +410,7 @@ class StoreBuffer:
             if write.lanes.any():
                 self._writes.append(write)
             if bits.any():
-                access = replace(write.access, mask=LaneMask(bits))
+                access = write.access._replace(mask=LaneMask(bits))
                 access.memory.store(self._batch, access.element, write.dtype, access.values, access.mask, access.site)
                 self._observer.access(self._batch, access)
         for readers in self._readers.values():
