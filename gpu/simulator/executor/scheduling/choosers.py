@@ -22,12 +22,15 @@ class Chooser:
         Prolongs the waits of parts in loops; None if a wait ends as soon as the memory changes that it waits for.
     history : AccessHistory or None
         Notes the strong accesses; None if nothing depends on them.
+    needs_numbers : bool
+        Whether the choice depends on the numbers of the parts, not only on how many are ready.
     stopped : int or None
         A part that continues only after the others; None if there is none.
     """
 
     long_waits: LongWaits | None = None
     history: AccessHistory | None = None
+    needs_numbers = False
     stopped: int | None = None
 
     def keeps_running(self) -> bool:
@@ -39,7 +42,10 @@ class Chooser:
         raise NotImplementedError
 
     def choose_part(self, parts: Sequence[int]) -> int:
-        """Return the index of the next part; `parts` are the numbers of those that are ready, in the same order."""
+        """Return the index of the next part; `parts` are the numbers of those that are ready, in the same order.
+
+        With `needs_numbers`, the scheduler calls this instead of `choose`.
+        """
         return self.choose(len(parts))
 
     def recalls_waiters(self, parts: Sequence[int]) -> bool:

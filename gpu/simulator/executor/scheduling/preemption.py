@@ -61,6 +61,8 @@ class PreemptingChooser(ShuffledChooser):
         Lanes per part. With a bound, single lanes run in the order of their warps, if each has one active lane.
     """
 
+    needs_numbers = True
+
     def __init__(
         self,
         seed: int,

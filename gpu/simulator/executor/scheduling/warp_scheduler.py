@@ -378,7 +378,10 @@ class WarpScheduler:
             raise self._blocked_parts[0][2]()
         if not self._ready:
             raise self._missing_lane_error()
-        return self._ready[self._chooser.choose_part([part.number for part in self._ready])]
+        ready, chooser = self._ready, self._chooser
+        if chooser.needs_numbers:
+            return ready[chooser.choose_part([part.number for part in ready])]
+        return ready[chooser.choose(len(ready))]
 
     def _resume(self, part: _WarpPart) -> None:
         batch = self._batch
