@@ -54,7 +54,7 @@ class UninitializedChecker(Checker):
         view, written = shadow.view(_WORDS[word]), _WRITTEN_WORDS[word]
         if access.site.action == "read" or (access.site.action == "atomic" and not _only_writes(access)):
             missing = view.take(words) != written
-            if missing.any():
+            if np.count_nonzero(missing):
                 self._report(batch, access, lanes[missing])
         if access.site.action != "read":
             view[words] = written

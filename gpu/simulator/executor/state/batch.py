@@ -130,6 +130,8 @@ class BlockBatch:
 
     @cached_property
     def _clusters(self) -> tuple[Array, Array]:
+        if self.cluster_blocks == 1:
+            return np.arange(self.geometry.blocks), np.zeros(self.geometry.blocks, np.int64)
         number = np.arange(self.first, self.first + self.geometry.blocks)
         x, y, _ = self.grid
         coordinates = (number % x, number // x % y, number // (x * y))

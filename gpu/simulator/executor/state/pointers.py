@@ -403,13 +403,13 @@ def _find_keys(numbers: Any) -> Any:
     upper = numbers >> _OFFSET_BITS
     is_host = (upper >= 0) & (upper < _HOST_NUMBERS)
     keys = upper + _HOST_SLOTS
-    return np.where(is_host, numbers // HOST_SLOT_BYTES, keys) if is_host.any() else keys
+    return np.where(is_host, numbers // HOST_SLOT_BYTES, keys) if np.count_nonzero(is_host) else keys
 
 
 def _group_keys(keys: Any) -> list[tuple[DeviceMemory | None, list[int]]]:
     """Return the memories that keys belong to, each with its keys; None for each key without a memory."""
     groups: dict[int, tuple[DeviceMemory | None, list[int]]] = {}
-    for key in np.unique(keys).tolist():
+    for key in sorted(set(keys.tolist())):
         memory = _memory_of.get(key)
         groups.setdefault(key if memory is None else ~id(memory), (memory, []))[1].append(key)
     return list(groups.values())

@@ -95,7 +95,7 @@ class ProgressMonitor:
 
     def compare(self, view: Array, index: Any, old: Any) -> None:
         """Note whether elements have changed."""
-        if (self._idle_counts or self.part not in self._writers) and bool(np.any(view[index] != old)):
+        if (self._idle_counts or self.part not in self._writers) and np.count_nonzero(view[index] != old):
             self._idle_counts.clear()
             self._writers.add(self.part)
 
