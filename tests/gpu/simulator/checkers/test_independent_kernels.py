@@ -7,7 +7,7 @@ from tests.gpu.simulator.checkers.independent_kernels import KernelPair
 PAIRS = (*independent_kernels.PAIRS, *weak_order_kernels.PAIRS, *weak_order_kernels.TRIAL_PAIRS)
 
 # An endless loop costs the whole limit. No right kernel reaches it.
-MAX_STEPS = 5_000
+MAX_STEPS = 2_000
 
 
 def find_kinds(pair: KernelPair, source: str, **options: bool) -> set[str]:
