@@ -126,7 +126,7 @@ __global__ void f(int *locks, int *data) {{
 
 @pytest.mark.parametrize(
     ("grid", "block", "chosen", "number"),
-    [(4, 1, "true", "blockIdx.x"), (1, 64, "threadIdx.x % 32 == 0", "threadIdx.x / 32"), (1, 4, "true", "threadIdx.x")],
+    [(3, 1, "true", "blockIdx.x"), (1, 64, "threadIdx.x % 32 == 0", "threadIdx.x / 32"), (1, 4, "true", "threadIdx.x")],
     ids=["blocks", "warps", "lanes"],
 )
 def test_threads_that_take_two_locks_in_different_orders_may_wait_for_ever(
