@@ -11,7 +11,7 @@ from gpu.declaration.text_parameters import BinEdges, Numbers, Text
 from gpu.messages.runs.recordings import StepPattern
 from gpu.patterns import all_patterns
 from tests.gui.conftest import wait_until_idle
-from tests.gui.step_view.conftest import open_step_tab, wait_for_recording  # noqa: F401
+from tests.gui.step_view.conftest import open_step_tab, real_recordings, wait_for_recording  # noqa: F401
 
 _OWN_SIZES = {
     "convolution": {"size"},

@@ -6,7 +6,7 @@ import pytest
 from PyQt6.QtWidgets import QApplication
 
 from gui.model.sequences import Moment, MomentSequence, write_sequence
-from tests.gui.step_view.conftest import open_step_tab  # noqa: F401
+from tests.gui.step_view.conftest import open_step_tab, real_recordings  # noqa: F401
 
 MOMENTS = (
     Moment("Pairs", "scan", "kogge-stone", picture="Flow", step=19, settings={"n": 8, "block": "8"}, note="Say this."),
