@@ -33,11 +33,12 @@ _INTRODUCTION = """\
 [HeCBench](https://github.com/zjin-lcf/HeCBench)'s programs. Each program runs on the simulator with the measured
 arguments, without nvcc. The timing model predicts the first launch of each measured kernel, grid and block. Long
 launches do not run, so that later ones may read memory that was not written. The hash of a program's name assigns it
-to a half: the model was improved with the half *looked at*, and not with the other half. That one showed five
+to a half: the model was improved with the half *looked at*, and not with the other half. That one showed six
 defects. Up to state 484804a1, what is only computed to be printed was not modeled (`gemv`). Explaining misses showed
 the others, which state 42bddbf7 still has: pointers in structures led to zeros (`bonds`), vector accesses to local
-memory counted one word (`colorwheel`), local arrays were cleared byte by byte (`popcount`), and stored addresses
-differed from modeled ones (`memtest`). Archives with input data have to be unpacked first, as the programs' makefiles
+memory counted one word (`colorwheel`), local arrays were cleared byte by byte (`popcount`), stored addresses differed
+from modeled ones (`memtest`), and warps exchanged values in the order of their numbers (`atomicCAS`; up to state
+c606c690). Archives with input data have to be unpacked first, as the programs' makefiles
 do, and HeCBench's `src/data` be copied beside the programs.
 """
 
