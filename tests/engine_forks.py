@@ -56,15 +56,24 @@ def _run(environment: Mapping[str, str], target: Callable[..., object], args: tu
     target(*args)
 
 
+@contextmanager
+def separate_socket_folder() -> Iterator[None]:
+    """Let a server that forks processes have a folder of its own for its socket.
+
+    This process's folder would be removed when it exits, after the session's folder.
+    """
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setitem(multiprocessing.current_process()._config, "tempdir", folder)
+        yield
+
+
 @pytest.fixture(scope="session")
 def engine_context() -> Iterator[_Context | None]:
     """What forks engines' processes, where the system can; end the process that forks them after the session."""
     if not sys.platform.startswith("linux"):
         yield None
         return
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        # Its own would be removed when this process exits, after the session's folder.
-        patch.setitem(multiprocessing.current_process()._config, "tempdir", folder)
+    with separate_socket_folder():
         yield _Context()
         forkserver._forkserver._stop()
 

@@ -99,8 +99,8 @@ _ON_AN_RTX_3080: Mapping[str, str] = {
     "By its instructions, a measured thread does so thousands of times, against all threads of the GPU; sampled "
     "blocks repeat only against each other, and the model has 880 exchanges per thread.",
     "atomicCAS-cuda atomicMaxDerived": "A thread repeats its exchange until the word is larger. Probably blocks that "
-    "start later find the word raised less often than in the model, where each block is alone: the model has 0.8 "
-    "exchanges per thread, and threads of an H200 have 2.2 to 3.2.",
+    "start later find the word raised less often than in the model: it has 0.8 exchanges per thread, and threads "
+    "of an H200 have 2.2 to 3.2.",
     "attention-cuda kernel1": "Lanes read rows of their own, 32 lines per request: a line takes 2.7 cycles of "
     "the first cache, in the model one. The rows of 32 warps fill it; DRAM transfers 787 MB, modeled 539.",
     "bh-cuda TreeBuildingKernel": "The work fits (51,600 new cells modeled, about 49,000 made; 12% fewer float "

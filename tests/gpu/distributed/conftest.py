@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import multiprocessing
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from multiprocessing import forkserver
 from typing import Any
 
 import pytest
+
+from tests.engine_forks import separate_socket_folder
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
 # Without requirements-dask.txt there is nothing to try but what is said then.
@@ -59,12 +59,10 @@ def _fork_workers() -> Iterator[None]:
     server = forkserver.ForkServer()  # not the one that forks engines, which has imported other modules
     server.set_forkserver_preload(_MODULES)
     with (
-        tempfile.TemporaryDirectory() as folder,
+        separate_socket_folder(),
         pytest.MonkeyPatch.context() as patch,
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
     ):
-        # Its own would be removed when this process exits, after the session's folder.
-        patch.setitem(multiprocessing.current_process()._config, "tempdir", folder)
         patch.setattr(forkserver, "connect_to_new_process", server.connect_to_new_process)
         patch.setattr("distributed.utils._forkserver_preload_set", True)
         yield

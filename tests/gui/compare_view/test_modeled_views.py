@@ -74,22 +74,21 @@ def compare_modeled(qtbot, tab):
 
 
 def test_modeled_curves_have_a_title_of_their_own(qtbot, window_tab) -> None:
-    tab = window_tab
     compare_modeled(qtbot, window_tab)
-    assert tab.card.title.text() == "Modeled"
-    assert tab.measure_button.text() == "Model"
-    assert "not measured" in tab.status_label.toolTip()
-    tab.largest.setCurrentIndex(tab.largest.findData(14))
+    assert window_tab.card.title.text() == "Modeled"
+    assert window_tab.measure_button.text() == "Model"
+    assert "not measured" in window_tab.status_label.toolTip()
+    window_tab.largest.setCurrentIndex(window_tab.largest.findData(14))
     click(qtbot, window_tab.measure_button)
     wait_for_models(qtbot, window_tab)
-    assert {request.params["n"] for request in model_requests(tab)} == {2**12, 2**13, 2**14}
-    assert set(tab.curves.points[0]) == {2**12, 2**13, 2**14}
-    point = next(each for each in tab.points if (each.variant, each.n) == ("naive", 2**14))
+    assert {request.params["n"] for request in model_requests(window_tab)} == {2**12, 2**13, 2**14}
+    assert set(window_tab.curves.points[0]) == {2**12, 2**13, 2**14}
+    point = next(each for each in window_tab.points if (each.variant, each.n) == ("naive", 2**14))
     assert point.kernel_ms == pytest.approx(point.modeled.time_us / 1000)
     assert point.elements_per_s == pytest.approx(2**14 / point.modeled.time_us * 1e6)
-    assert "within 25% for 9 of 10 kernels tried" in tab.status_label.toolTip()
-    assert ", modeled, at the largest n" in tab.size_label.text()
-    assert not tab.window_.host.runs("scan")[1:], "no engine ran for it"
+    assert "within 25% for 9 of 10 kernels tried" in window_tab.status_label.toolTip()
+    assert ", modeled, at the largest n" in window_tab.size_label.text()
+    assert not window_tab.window_.host.runs("scan")[1:], "no engine ran for it"
 
 
 def test_what_is_modeled_is_never_drawn_with_what_is_measured(qtbot, tab) -> None:
@@ -117,31 +116,28 @@ def test_curves_are_stopped_at_once(qtbot, tab) -> None:
 
 
 def test_esc_stops_what_is_modeled(qtbot, window_tab) -> None:
-    tab = window_tab
-    tab._modeling.jobs  # noqa: B018
-    modeling_host(tab).answers_later = True
+    window_tab._modeling.jobs  # noqa: B018
+    modeling_host(window_tab).answers_later = True
     click(qtbot, window_tab.views.buttons[LIMITS_VIEW])
-    assert tab.window_.header.stop.isEnabled()
-    tab.window_.running.stop()
-    assert not tab.busy
-    assert not tab.window_.header.stop.isEnabled()
-    assert tab.measure_button.text() == "Model"
+    assert window_tab.window_.header.stop.isEnabled()
+    window_tab.window_.running.stop()
+    assert not window_tab.busy
+    assert not window_tab.window_.header.stop.isEnabled()
+    assert window_tab.measure_button.text() == "Model"
 
 
 def test_what_is_chosen_in_run_is_looked_at_first(qtbot, window_tab) -> None:
-    tab = window_tab
-    tab.window_.choose_variant("brent-kung")
+    window_tab.window_.choose_variant("brent-kung")
     wait_until_idle(qtbot, window_tab.window_)
     show_view(qtbot, window_tab, LIMITS_VIEW)
-    assert tab.modeled_views.limit_label.text().startswith("Brent-Kung: ")
+    assert window_tab.modeled_views.limit_label.text().startswith("Brent-Kung: ")
 
 
 def test_every_limit_is_seen_at_1280_by_720(qtbot, window_tab) -> None:
-    tab = window_tab
-    tab.window_.resize(1280, 720)
+    window_tab.window_.resize(1280, 720)
     show_view(qtbot, window_tab, LIMITS_VIEW)
-    table = tab.modeled_views.limits
-    qtbot.waitUntil(lambda: tab.window_.width() == 1280)
+    table = window_tab.modeled_views.limits
+    qtbot.waitUntil(lambda: window_tab.window_.width() == 1280)
     assert sum(table.columnWidth(column) for column in range(table.columnCount())) <= table.viewport().width()
     lines = [table.rowHeight(line) for line in range(table.rowCount())]
     assert look().px(26) < min(lines)
@@ -237,12 +233,11 @@ def test_the_names_of_roofs_are_whole(qtbot, intensity, is_moved) -> None:
 
 @pytest.mark.parametrize("text", ["normal", "lecture hall"])
 def test_names_of_variants_are_whole_in_a_small_window(qtbot, window_tab, text) -> None:
-    tab = window_tab
-    tab.window_.resize(1024, 700)
-    tab.window_.appearance.set_text_size(text)
+    window_tab.window_.resize(1024, 700)
+    window_tab.window_.appearance.set_text_size(text)
     show_view(qtbot, window_tab, LIMITS_VIEW)
-    table = tab.modeled_views.limits
-    qtbot.waitUntil(lambda: tab.window_.width() == 1024)
+    table = window_tab.modeled_views.limits
+    qtbot.waitUntil(lambda: window_tab.window_.width() == 1024)
     for line in range(table.rowCount()):
         # A number is not alone on a line.
         words, metrics = table.item(line, 0).text().split(" "), QFontMetrics(table.item(line, 0).font())
@@ -253,7 +248,7 @@ def test_names_of_variants_are_whole_in_a_small_window(qtbot, window_tab, text) 
         if metrics.horizontalAdvance(table.item(line, 0).text()) > table.columnWidth(0):
             assert table.rowHeight(line) >= 2 * metrics.height()
     # The list beside it scrolls where the names need more lines.
-    qtbot.waitUntil(lambda: all(each.box.height() >= each.box.sizeHint().height() for each in tab.rows))
+    qtbot.waitUntil(lambda: all(each.box.height() >= each.box.sizeHint().height() for each in window_tab.rows))
 
 
 def test_limits_stand_in_a_line_for_each_variant_that_is_ticked(qtbot, tab) -> None:
@@ -396,10 +391,9 @@ def test_each_variant_is_a_dot_below_the_roofs_of_the_gpu(qtbot, tab) -> None:
 
 
 def test_the_roofline_says_what_its_dots_are_and_no_number_lies_on_another(qtbot, window_tab) -> None:
-    tab = window_tab
-    tab.window_.resize(1024, 700)
+    window_tab.window_.resize(1024, 700)
     show_view(qtbot, window_tab, ROOFLINE)
-    plot = tab.modeled_views.roofline
+    plot = window_tab.modeled_views.roofline
     (legend,) = [each for each in plot.findChildren(QLabel) if each.accessibleName() == "Legend"]
     assert legend.isVisible()
     assert "●  per byte of DRAM, below the solid roof" in legend.text()
@@ -428,18 +422,17 @@ def test_twice_the_bandwidth_moves_the_dots_and_can_be_taken_back(qtbot, tab) ->
 
 
 def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, window_tab) -> None:
-    tab = window_tab
     show_view(qtbot, window_tab, OCCUPANCY)
-    view = tab.modeled_views.occupancy
+    view = window_tab.modeled_views.occupancy
     assert (view.threads.value(), view.registers.value(), view.shared.value()) == (256, 32, 0)
     text = "up to 8 blocks of 256 threads: 64 of 64 warps at once (100%), limited by registers"
     assert view.occupancy_label.text() == text
-    first = model_requests(tab)[:6]
+    first = model_requests(window_tab)[:6]
     assert len({request.variant for request in first}) == 1, "the shown variant's block sizes come first"
     assert len({request.params["block"] for request in first}) == 6
-    points = view.times.points[tab.modeled_views.selected]
+    points = view.times.points[window_tab.modeled_views.selected]
     assert set(points) == {32, 64, 128, 256, 512, 1024}
-    assert points[256] == tab.modeled_views.modeled[tab.modeled_views.selected].time_us
+    assert points[256] == window_tab.modeled_views.modeled[window_tab.modeled_views.selected].time_us
     view.registers.setValue(64)
     qtbot.waitUntil(lambda: "4 blocks of 256 threads: 32 of 64 warps at once (50%)" in view.occupancy_label.text())
     view.threads.setValue(96)
@@ -447,8 +440,8 @@ def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, window_tab) -> None:
     view.threads.setValue(2048)
     qtbot.waitUntil(lambda: view.occupancy_label.text() == "This block exceeds the GPU's limits.")
     assert view.times.isVisible()
-    tab.window_.appearance.set_text_size("lecture hall")
-    tab.window_.resize(1024, 700)
+    window_tab.window_.appearance.set_text_size("lecture hall")
+    window_tab.window_.resize(1024, 700)
     qtbot.waitUntil(view.times.isHidden)  # no room for two plots
 
 
