@@ -108,6 +108,13 @@ class LaunchTraffic:
 
     arrays: dict[int, ArrayTraffic] = field(default_factory=dict)
 
+    @property
+    def mixture(self) -> float:
+        """How mixed DRAM's reads and writes are: 0 for reads or writes alone, 1 for as many reads as writes."""
+        read = sum(each.dram_loads for each in self.arrays.values())
+        written = sum(each.dram_writes for each in self.arrays.values())
+        return 4 * read * written / max(read + written, 1.0) ** 2
+
 
 def compute_l1_bytes(gpu: GpuDescription, shared_bytes: int) -> int:
     """Return the size of the L1 cache, which shares its memory with the given bytes of shared memory."""
@@ -492,6 +499,8 @@ class GridSharing:
         The indices of its neighbors along x, in order; several if blocks are narrower than a sector.
     y_neighbor : int
         The index of the block in the next row; -1 if there is none.
+    distant_blocks : tuple of (int, int)
+        The indices of other blocks of the same row, each with its distance from the block in steps to the neighbor.
     """
 
     grid: tuple[int, int]
@@ -499,6 +508,7 @@ class GridSharing:
     base_block: int
     x_neighbors: tuple[int, ...]
     y_neighbor: int
+    distant_blocks: tuple[tuple[int, int], ...] = ()
 
 
 class DistinctSectors(NamedTuple):
@@ -524,9 +534,9 @@ def count_distinct_sectors(
 ) -> dict[int, DistinctSectors]:
     """Return for each array the distinct sectors that are loaded, or stored to.
 
-    If a block's neighbor along x accesses the same sectors, shifted, so does each further block: a block may share them
-    with distant ones, as the rows of a stencil. Otherwise each further block along an axis is assumed to add as many
-    new sectors as the sampled neighbors along that axis.
+    If a block's neighbor along x and more distant blocks access the same sectors, shifted, so does each block: a block
+    may share them with distant ones, as the rows of a stencil. Otherwise each further block along an axis is assumed to
+    add as many new sectors as the sampled neighbors along that axis.
 
     Parameters
     ----------
@@ -552,8 +562,11 @@ def count_distinct_sectors(
         y = _compute_new_share(sectors, row_neighbor.get(window)) if sharing.y_neighbor >= 0 else 1.0
         wave_columns, wave_rows = min(columns, sharing.concurrent_blocks), max(1.0, sharing.concurrent_blocks / columns)
         shift = _find_shift(sectors, neighbors[0]) if len(run) == 1 and neighbors else 0
+        distant = [(find_block_sectors(block).get(window, _NO_LINES), steps) for block, steps in sharing.distant_blocks]
+        if distant and np.mean([np.array_equal(sectors + shift * steps, other) for other, steps in distant]) <= 0.5:
+            shift = 0
         row_of_wave, row_of_grid = (
-            _count_shifted_sectors(sectors, shift, blocks) if shift else sectors.size * (1 + x * (blocks - 1))
+            _count_shifted_sectors(sectors, abs(shift), blocks) if shift else sectors.size * (1 + x * (blocks - 1))
             for blocks in (wave_columns, columns)
         )
         wave, grid = row_of_wave * (1 + y * (wave_rows - 1)), row_of_grid * (1 + y * (rows - 1))
@@ -564,11 +577,11 @@ def count_distinct_sectors(
 
 
 def _find_shift(sectors: Array, others: Array) -> int:
-    """Return by how much a neighbor's sectors are shifted, without sign; 0 if they are not shifted all alike."""
+    """Return by how much a neighbor's sectors are shifted; 0 if they are not shifted all alike."""
     if others.size != sectors.size:
         return 0
     shifts = others - sectors
-    return abs(int(shifts[0])) if (shifts == shifts[0]).all() else 0
+    return int(shifts[0]) if (shifts == shifts[0]).all() else 0
 
 
 def _count_shifted_sectors(sectors: Array, shift: int, blocks: int) -> float:

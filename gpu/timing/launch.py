@@ -463,7 +463,7 @@ class LaunchModel:
             sample.memory,
             cached_requests=self._sampler.simulate_l1_cache(path, sample.shape, 1, sample.resident_blocks),
             atomic_cycles=atomic_cycles,
-            rates=self._sampler.compute_rates(active),
+            rates=self._sampler.compute_rates(active, sample.traffic.mixture),
         )
         return self._compute_cycles(
             replace(sample, resident_blocks=1, blocks_per_multiprocessor=1, path=path, memory=memory)

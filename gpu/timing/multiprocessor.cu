@@ -52,11 +52,19 @@
 #define QUEUE rates[8]
 #define JUMP_COST rates[9]
 #define PER_STORE_LINE rates[10]
-#define CROWDING 75.0
 #define LATENCY_ATOMIC rates[11]
 #define START_GAP rates[12]
 #define PER_OWN_PASS rates[13]
 #define PER_ACCESS rates[14]
+#define CROWDING rates[15]
+#define PER_LINK_SECTOR rates[16]
+
+// The warps of a block start one after the other.
+#define WARP_START 2.0
+// Multiprocessors start together and drift apart: by how much, at most, one gets data before its share of DRAM's rate.
+#define DRIFT 0.5
+#define MOST_DRIFT 800.0
+#define GOLDEN_RATIO 0.6180339887498949
 
 // Account for a warp's cycles up to `end`. A span that begins before the cut, which is set once there are `most` spans,
 // is also recorded. A continued wait extends its span.
@@ -125,9 +133,10 @@ extern "C" __global__ void multiprocessor(
     double scheduler_free[SCHEDULERS], pipe_free[SCHEDULERS * PIPES];
     double shared_free[SCHEDULERS];  // when a scheduler's warps can access shared memory again
     double memory_busy = 0, store_free = 0;
-    double load_store_free = 0, last_free = 0, memory_free = 0, atomic_free = 0;
+    double load_store_free = 0, last_free = 0, memory_free = 0, link_free = 0, atomic_free = 0;
     long long schedulers = N_SCHEDULERS, width = WARPS_PER_BLOCK, warps = N_SLOTS * width, registers = REGISTERS;
-    double dispatch_free = 0;
+    double stored[MOST_BLOCKS];  // per slot: when the stores of its block have been sent
+    double dispatch_free = 0, turn = 0;
     long long started = 0, finished = 0, count = 0;
     for (int s = 0; s < schedulers; ++s) {
         scheduler_free[s] = 0;
@@ -157,14 +166,15 @@ extern "C" __global__ void multiprocessor(
                 block_of[w] = empty;
                 sampled[w] = (int)(started % SAMPLED_BLOCKS * width) + i;
                 state[w] = 1;
-                next[w] = begin;
-                since[w] = begin;
+                next[w] = begin + i * WARP_START;
+                since[w] = next[w];
                 row_of[w] = -1;
                 at_step[w] = 0;
                 at_operation[w] = -1;
                 for (int r = 0; r < registers; ++r) ready[w * registers + r] = 0;
             }
             running[empty] = (int)width;
+            stored[empty] = begin;
             number[empty] = started;
             ++started;
             --vacant;
@@ -205,9 +215,9 @@ extern "C" __global__ void multiprocessor(
                 state[w] = 0;
                 --running[slot];
                 if (running[slot] == 0) {
-                    ended[finished] = now;
+                    ended[finished] = now > stored[slot] ? now : stored[slot];
+                    free_at[slot] = ended[finished] + BLOCK_START;
                     ++finished;
-                    free_at[slot] = now + BLOCK_START;
                     ++vacant;
                 }
                 continue;
@@ -347,6 +357,7 @@ extern "C" __global__ void multiprocessor(
                         // Stores are sent line by line.
                         if (store_free > begin) begin = store_free;
                         store_free = begin + own_passes * PER_STORE_LINE;
+                        stored[slot] = store_free;
                     }
                     last_free = begin + last * PER_LAST_SECTOR;
                     double there = last_free + LATENCY_LAST;
@@ -356,13 +367,18 @@ extern "C" __global__ void multiprocessor(
                     double memory = (double)(long long)owes;
                     owed[o] = owes - memory;
                     if (memory > 0) {
-                        begin = last_free > memory_free ? last_free : memory_free;
+                        begin = now > memory_free ? now : memory_free;
                         memory_free = begin + memory * PER_MEMORY_SECTOR;
                         memory_busy += memory * PER_MEMORY_SECTOR;
-                        // The higher the load of DRAM, the longer requests wait for each other.
+                        link_free = (last_free > link_free ? last_free : link_free) + memory * PER_LINK_SECTOR;
+                        double drift = DRIFT * now < MOST_DRIFT ? DRIFT * now : MOST_DRIFT;
+                        double sent = memory_free - drift > link_free ? memory_free - drift : link_free;
+                        // The higher the load of DRAM, the longer requests wait for each other, each for another time.
                         double load = memory_busy / (memory_free + LATENCY_MEMORY);
-                        if (load > 0.95) load = 0.95;
-                        there = memory_free + LATENCY_MEMORY + CROWDING * load / (1 - load);
+                        turn += GOLDEN_RATIO;
+                        turn -= (double)(long long)turn;
+                        double wait = CROWDING * load / (1 - load / 2) * (0.5 - 0.5 * log(1 - turn));
+                        there = sent + LATENCY_MEMORY + wait;
                         if (there > done) done = there;
                     }
                 }

@@ -28,6 +28,11 @@ _REDUCTION, _REDUCTION_CAPABILITY = "llvm.nvvm.redux", 8.0
 
 _JUMP_TABLE = "brx.idx"
 """The instruction of a jump table, which `PtxMachine` does not execute."""
+_CONSTANT_REMAINDER = re.compile(
+    r"(?:tail )?call (?:range\(.*?\) )?i\d+ "
+    r'asm "rem\.([su])\d+ \$0, \$1, \$2;", "[^"]*"\((i\d+) (\S+), i\d+ (-?\d+)\)(?: #\d+)?'
+)
+"""A remainder of `ThreadWriter` whose divisor is a constant after loops were unrolled."""
 _KERNEL_HEAD = re.compile(r"^(define ptx_kernel .*?)((?: !dbg !\d+)? \{)$", re.MULTILINE)
 
 
@@ -76,6 +81,10 @@ def generate_ptx(
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
         optimized = str(module)  # emitting changes the module
+        while (folded := _CONSTANT_REMAINDER.sub(r"\1rem \2 \3, \4", optimized)) != optimized:
+            module = llvm.parse_assembly(folded)
+            builder.getModulePassManager().run(module, builder)
+            optimized = str(module)
         if marked := _mark_strided_loops(optimized):
             module = llvm.parse_assembly(marked)
             passes = llvm.create_new_module_pass_manager()

@@ -55,13 +55,15 @@ _UNROLLED_NODES = (
 class _CallFrame:
     """A function that is inlined at its call: its variables, and the destination of its result.
 
-    `counters` are the variables that are initialized with a constant.
+    `counters` are the variables that are initialized with a constant, `scaled` those that the function multiplies,
+    divides or shifts; None if they have not been looked for.
     """
 
     function: ir.Function
     variables: dict[int, str] = field(default_factory=dict)
     arrays: dict[int, str] = field(default_factory=dict)
     counters: set[int] = field(default_factory=set)
+    scaled: frozenset[int] | None = None
     result: str = ""
     end: str = ""
 
@@ -430,6 +432,23 @@ class ThreadWriter(ValueWriter):
     def visit_warp(self, node: ir.Warp, frame: _CallFrame) -> Value:
         return self._emit_exchange(frame, node.op, node.type, node.arguments)
 
+    def visit_binary(self, node: ir.Binary, frame: _CallFrame) -> Value:
+        """Write a remainder by a variable that is doubled in a loop as an instruction, with which nvcc computes it.
+
+        LLVM proves that the variable is a power of two, and replaces the remainder.
+        """
+        type = node.type
+        if node.op != "%" or type.is_float or type.size < 4:
+            return super().visit_binary(node, frame)
+        if frame.scaled is None:
+            frame.scaled = _find_scaled_variables(frame.function)
+        if not any(isinstance(each, ir.Local) and each.slot in frame.scaled for each in walk(node.right)):
+            return super().visit_binary(node, frame)
+        kind, letter = f"{'s' if type.is_signed else 'u'}{8 * type.size}", "r" if type.size == 4 else "l"
+        operands = ", ".join(f"{value_type(type)} {self.scalar(frame, each)}" for each in (node.left, node.right))
+        instruction = f'asm "rem.{kind} $0, $1, $2;", "={letter},{letter},{letter}"'
+        return self._asm.value(f"call {value_type(type)} {instruction}({operands}) {_NO_MEMORY}")
+
     def visit_intrinsic(self, node: ir.Intrinsic, frame: _CallFrame) -> Value:
         """Write a function of NVIDIA's library as an instruction of the timing model's own."""
         name, type = find_library_name(node.name), node.arguments[0].type
@@ -668,6 +687,20 @@ def _has_constant_bounds(loop: ir.Loop, counters: set[int]) -> bool:
             is_stepped = isinstance(loop.step, ir.Update) and loop.step.op in ("+", "-")
             return is_bounded and is_stepped and isinstance(left, ir.Local) and left.slot in counters
     return False
+
+
+def _find_scaled_variables(function: ir.Function) -> frozenset[int]:
+    """Return the variables that a function multiplies, divides or shifts."""
+    scaled = set()
+    for node in walk(function.body):
+        match node:
+            case ir.Update(place=ir.Local(slot=slot), op="*" | "/" | "<<" | ">>"):
+                scaled.add(slot)
+            case ir.Assign(place=ir.Local(slot=slot), value=value) if any(
+                isinstance(each, ir.Binary) and each.op in ("*", "/", "<<", ">>") for each in walk(value)
+            ):
+                scaled.add(slot)
+    return frozenset(scaled)
 
 
 def _find_strided_factor(loop: ir.Loop) -> int | None:

@@ -17,6 +17,8 @@ Array = npt.NDArray[Any]
 _SECTOR = 32
 MAXIMUM_LANES = 4096
 """The most lanes of the sampled blocks of one multiprocessor."""
+_DISTANT_BLOCKS = 3
+"""Of fewer blocks in a row, none may show whether data is shared as by neighbors; another one is sampled."""
 
 
 def choose_sample_blocks(
@@ -39,6 +41,7 @@ def add_neighbors(blocks: list[int], shape: GridShape, at_once: int) -> tuple[li
     rows = total // columns
     row_neighbor = -1
     run: list[int] = []
+    distant: list[tuple[int, int]] = []
     if columns > 1:
         column = base % columns
         # Blocks narrower than a sector share it with several neighbors.
@@ -49,13 +52,19 @@ def add_neighbors(blocks: list[int], shape: GridShape, at_once: int) -> tuple[li
             if column + length < columns or length <= column
             else [base + 1 if column + 1 < columns else base - 1]
         )
+        row = [block for block in blocks[1:] if block // columns == base // columns and block not in run]
+        if len(row) < _DISTANT_BLOCKS and columns > _DISTANT_BLOCKS:
+            step = columns // _DISTANT_BLOCKS
+            row.append(base + step if column + step < columns else base - step)
+            blocks += [row[-1]] if row[-1] not in blocks else []
+        distant = [(blocks.index(block), (block - base) * (run[0] - base)) for block in row]
         blocks += [neighbor for neighbor in run if neighbor not in blocks]
     if rows > 1:
         neighbor = base + columns if base + columns < total else base - columns
         if neighbor not in blocks:
             blocks.append(neighbor)
         row_neighbor = blocks.index(neighbor)
-    return blocks, GridSharing((columns, rows), at_once, 0, tuple(map(blocks.index, run)), row_neighbor)
+    return blocks, GridSharing((columns, rows), at_once, 0, tuple(map(blocks.index, run)), row_neighbor, tuple(distant))
 
 
 def choose_spread_blocks(shape: GridShape, maximum_blocks: int, lanes: int) -> list[int]:

@@ -241,10 +241,7 @@ class TrafficModel:
 
         A copy, of which one half is written, turns around most often.
         """
-        arrays = traffic.arrays.values()
-        read, written = sum(each.dram_loads for each in arrays), sum(each.dram_writes for each in arrays)
-        mixture = 4 * read * written / max(read + written, 1.0) ** 2
-        return 1 + mixture * (self.gpu.memory_gb_s / self.gpu.copy_gb_s - 1)
+        return 1 + traffic.mixture * (self.gpu.memory_gb_s / self.gpu.copy_gb_s - 1)
 
     def _limit_by_cache(self, dram_sectors: float, array_sectors: float) -> float:
         """Reduce repeated transfers of an array by the share that L2 holds."""

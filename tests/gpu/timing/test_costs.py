@@ -23,14 +23,16 @@ def test_loads_precede_their_uses_up_to_ten_registers(registers, loads_first) ->
     assert opcodes.index("add") == loads_first
 
 
-@pytest.mark.parametrize(("opcode", "slots"), [("div.s32", 26), ("div.u32", 18), ("rem.s32", 22), ("rem.u32", 17)])
-def test_an_integer_division_costs_what_its_machine_code_does(opcode, slots) -> None:
-    """As ptxas compiles `x / a / b` for capability 8.6, less `x / a`: conversions and a reciprocal on one pipe."""
+@pytest.mark.parametrize(
+    ("opcode", "slots", "cycles"), [("div.s32", 26, 32), ("div.u32", 18, 26), ("rem.s32", 22, 32), ("rem.u32", 17, 25)]
+)
+def test_an_integer_division_costs_what_its_machine_code_does(opcode, slots, cycles) -> None:
+    """Instructions as ptxas compiles `x / a / b` for capability 8.6, less `x / a`; cycles as measured on an H200."""
     kernel = parse_ptx(f".version 9.0\n.target sm_86\n.visible .entry k()\n{{\n{opcode} %r1, %r2, %r3;\nret;\n}}\n")
     gpu = find_gpu("rtx-3080")
     cost = CostTable(kernel.find_kernel("k"), gpu).find_cost(kernel.find_kernel("k").blocks[0].instructions[0])
     assert cost.slots == slots
-    assert cost.busy == 3 * 32 * gpu.schedulers / gpu.special_lanes
+    assert cost.busy == pytest.approx(cycles, rel=0.02)
 
 
 @pytest.mark.parametrize(("operation", "instructions"), [("div.rn.f64", 8), ("rcp.rn.f64", 5), ("sqrt.rn.f64", 8)])

@@ -757,3 +757,23 @@ def test_a_second_loop_loads_what_the_caches_lost_of_the_first(columns, reads, t
     found = model_kernel(tmp_path / "k.cu", text, "scale", 1024, 256, arguments, "rtx-3080").data()
     loaded = found["dram_bytes"] - 4 * 1024 * 256
     assert loaded == pytest.approx(reads * 4 * 1024 * columns, rel=0.15)
+
+
+REMAINDERS = """extern "C" __global__ void tree(int *data, int n) {
+    int t = threadIdx.x, sum = 0;
+    for (int stride = 1; stride < BOUND; stride *= 2) {
+        if (t % (2 * stride) == 0) sum += data[t + stride];
+        __syncthreads();
+    }
+    data[t] = sum;
+}"""
+
+
+@pytest.mark.parametrize(("bound", "remainders"), [("n", 1), ("64", 0)])
+def test_a_remainder_by_a_doubled_variable_is_one_unless_its_loop_is_unrolled(bound, remainders, tmp_path) -> None:
+    """As nvcc compiles it. LLVM alone finds that the variable is a power of two, and has a bitwise and in any case."""
+    module = SimulatedModule(REMAINDERS.replace("BOUND", bound), tmp_path / "k.cu", {})
+    kernel = module.kernel("tree")
+    ptx = generate_ptx(kernel.function, kernel.variables, "9.0")
+    assert len(re.findall(r"\brem\.s32", ptx)) == remainders
+    assert len(re.findall(r"\band\.b32", ptx)) == (0 if remainders else 6)

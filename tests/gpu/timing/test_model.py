@@ -218,7 +218,7 @@ def test_more_warps_hide_the_latency_of_a_chain(tmp_path) -> None:
         ("reduction", 256, "interleaved", "grid-stride"),
         ("reduction", 256, "neighbored", "neighbored-less"),
         ("reduction", 256, "grid-stride", "peak"),
-        ("scan", 512, "brent-kung", "brent-kung-padded"),
+        ("scan", 1024, "brent-kung", "brent-kung-padded"),
     ],
 )
 def test_a_ladder_comes_out_in_its_order(ladder, block, slower, faster) -> None:
