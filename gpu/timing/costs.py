@@ -61,7 +61,7 @@ _FREE = OperationCost(ALIAS)
 _SEQUENCES: dict[tuple[str, str], tuple[float, float, float]] = {
     ("div", "f32"): (10, 2, 53),
     ("div", "f64"): (28, 1, 120),
-    ("rcp", "f32"): (6, 1.5, 72),
+    ("rcp", "f32"): (6, 1, 72),
     ("rcp", "f64"): (15, 1, 70),
     ("sqrt", "f32"): (8, 1.4, 54),
     ("sqrt", "f64"): (26, 1, 90),

@@ -140,8 +140,8 @@ def _find_short_sides(
     else:
         return ()
     body = [each for side in sides for each in blocks[side] if each.opcode != "bra"]
-    costly = [each for each in body if not _is_free(each)]
-    if len(costly) > _MAXIMUM_PREDICATED or any(
+    costs = [sum(not _is_free(each) for each in blocks[side] if each.opcode != "bra") for side in sides]
+    if max(costs) > _MAXIMUM_PREDICATED or any(
         each.guard or each.opcode in _NOT_PREDICATED or each.opcode in ("ret", "exit") for each in body
     ):
         return ()
