@@ -47,6 +47,9 @@ _MAXIMUM_TIMELINE_OPERATIONS, _TIMELINE_FACTOR = 120_000, 4
 longer by the second factor, only their beginning is shown."""
 _MAXIMUM_SPANS, _MAXIMUM_ALL_SPANS = 300_000, 3_000_000
 """The most recorded spans of one timeline, and of all timelines of a launch."""
+_LEAST_ISSUED, _MOST_ISSUED, _LEAST_INTEGERS, _MOST_INTEGERS = 0.6, 1.6, 0.3, 3.0
+"""Limits of the number of instructions in machine code relative to those expected: of all, and of those with integers.
+Outside, the former was not determined."""
 _WAVES = 3
 _CODE_FETCHES, _BASE_SECTORS, _BASE_BYTES = 10.7, 818, 2580
 """L2 requests per sector of a kernel's code, and the L2 sectors and DRAM bytes that any launch needs besides. Measured
@@ -246,9 +249,17 @@ class LaunchModel:
         counted_path, blocks, scale = path, sample.resident_blocks, total / sample.resident_blocks
         if sample.grid_path is not None:
             counted_path, blocks, scale = sample.grid_path, len(sample.grid_path.blocks), sample.blocks_per_sample
-        counts = self._count_path(counted_path, blocks * shape.warps, scale)
+        counts = self._count_path(sample.code, counted_path, blocks * shape.warps, scale)
         lines = self._count_executed_lines(counted_path, blocks * shape.warps, scale)
         issued = sass.estimate_issued_instructions(self._instructions, lines, float(total * shape.warps))
+        if issued is not None and not _LEAST_ISSUED <= issued / max(counts["slots"], 1.0) <= _MOST_ISSUED:
+            issued = None  # no preserved instruction tells how often a loop is executed
+        if issued is not None:
+            # Float instructions and memory accesses are preserved; those with integers are combined, or more.
+            surplus = (issued - counts["slots"]) / max(counts["integers"], 1.0)
+            factor = min(max(1 + surplus, _LEAST_INTEGERS), _MOST_INTEGERS)
+            sample = replace(sample, code=sample.code.scale_integers(factor))
+            counts = self._count_path(sample.code, counted_path, blocks * shape.warps, scale)
         breakdown = self._compute_breakdown(sample, counts)
         visited = {visit.block for visit, _ in caches.iterate_visits(path.steps)}
         code_slots = sum(float(self._code.slots_of_block[block]) for block in visited)
@@ -342,19 +353,23 @@ class LaunchModel:
                 return True
         return False
 
-    def _count_path(self, path: SampledPath, warps: int, scale: float) -> dict[str, float]:
-        counts = dict.fromkeys(("slots", "requests", "passes", "conflicts", "first cache", "atomics"), 0.0)
+    def _count_path(
+        self, code: multiprocessor.MachineCode, path: SampledPath, warps: int, scale: float
+    ) -> dict[str, float]:
+        names = ("slots", "integers", "requests", "passes", "conflicts", "first cache", "atomics")
+        counts = dict.fromkeys(names, 0.0)
         least = multiprocessor.minimum_passes(self._gpu)
         operations = np.zeros(2)
         pipes = np.zeros(len(PIPES))
         for visit, times in caches.iterate_visits(path.steps):
             executions = int(np.count_nonzero(visit.lanes[:warps])) * times * scale
-            counts["slots"] += executions * float(self._code.slots_of_block[visit.block])
+            counts["slots"] += executions * float(code.slots_of_block[visit.block])
+            counts["integers"] += executions * float(code.integer_slots_of_block[visit.block])
             operations += self._operations[visit.block] * float(visit.lanes[:warps].sum(dtype=np.int64)) * times * scale
             for index, lanes in visit.guarded_lanes:
                 guarded = count_thread_operations([self._kernel.blocks[visit.block].instructions[index]])
                 operations += np.array(guarded) * float(lanes[:warps].sum(dtype=np.int64)) * times * scale
-            pipes += executions * self._code.uses_of_block[visit.block]
+            pipes += executions * code.uses_of_block[visit.block]
             for index, request in zip(visit.instruction_indices, visit.requests, strict=True):
                 end = int(np.searchsorted(request.warps, warps))
                 if request.space == "const":  # the lanes' own addresses; those of all lanes are broadcast
@@ -393,7 +408,7 @@ class LaunchModel:
         """Simulate blocks, in turn those of a sample, on one multiprocessor with `resident_blocks` resident blocks."""
         counts = multiprocessor.BlockCounts(slots, sample.resident_blocks, blocks, sample.shape.warps)
         return multiprocessor.simulate_multiprocessor(
-            self._code, steps, sample.memory, self._gpu, counts, max_spans=max_spans
+            sample.code, steps, sample.memory, self._gpu, counts, max_spans=max_spans
         )
 
     def _count_executed_lines(self, path: SampledPath, warps: int, scale: float) -> dict[int, sass.ExecutedLine]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gpu.base.warp import WARP
 from gpu.timing import native
 from gpu.timing.caches import CachedRequest
-from gpu.timing.costs import ALIAS, MEMORY, PIPES, CostTable, OperationCost, schedule_block
+from gpu.timing.costs import ALIAS, COMPUTE, INTEGER, MEMORY, PIPES, CostTable, OperationCost, schedule_block
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.path import Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
@@ -67,6 +67,8 @@ class MachineCode:
         The issue slots of each basic block.
     uses_of_block : array, shape (blocks, pipes)
         The cycles for which each basic block occupies each pipe.
+    integer_slots_of_block : array
+        Of its issue slots, those of instructions on the integer pipe.
     instructions : tuple of PtxInstruction
         The instruction of each operation.
     """
@@ -87,7 +89,20 @@ class MachineCode:
     requests: tuple[dict[int, int], ...]
     slots_of_block: Array
     uses_of_block: Array
+    integer_slots_of_block: Array
     instructions: tuple[PtxInstruction, ...]
+
+    def scale_integers(self, factor: float) -> MachineCode:
+        """Return the code with another number of instructions on the integer pipe."""
+        is_integer = (self.kinds == COMPUTE) & (self.pipes == INTEGER)
+        scale = np.where(is_integer, factor, 1.0)
+        uses = self.uses_of_block.copy()
+        uses[:, INTEGER] *= factor
+        return replace(
+            self, slots=self.slots * scale, busy=self.busy * scale, uses_of_block=uses,
+            slots_of_block=self.slots_of_block + (factor - 1) * self.integer_slots_of_block,
+            integer_slots_of_block=factor * self.integer_slots_of_block,
+        )  # fmt: skip
 
 
 def build_machine_code(
@@ -100,15 +115,16 @@ def build_machine_code(
     first_read, reads, first = [0], [], [0]
     requests: list[dict[int, int]] = []
     instructions: list[PtxInstruction] = []
-    slots_of_block, uses_of_block = [], []
+    slots_of_block, uses_of_block, integer_slots = [], [], []
     for block in kernel.blocks:
         request_rows: dict[int, int] = {}
         uses = np.zeros(len(PIPES))
-        total = 0.0
+        total = integers = 0.0
         for scheduled in schedule_block(block, table):
             index, each, cost = scheduled.index, scheduled.instruction, scheduled.cost
             instructions += [each] * max(len(scheduled.written_registers), 1)
             total += cost.slots
+            integers += cost.slots if cost.kind == COMPUTE and cost.pipe == INTEGER else 0.0
             uses[cost.pipe] += cost.busy
             results = [numbers.setdefault(name, len(numbers)) for name in scheduled.written_registers]
             reads += [numbers.setdefault(name, len(numbers)) for name in scheduled.read_registers]
@@ -124,6 +140,7 @@ def build_machine_code(
         first.append(len(rows))
         requests.append(request_rows)
         slots_of_block.append(total)
+        integer_slots.append(integers)
         uses_of_block.append(uses)
     costs = [cost for cost, *_ in rows]
     written, request_of, spaces = np.array([row[1:] for row in rows], np.int32).reshape(-1, 3).T.copy()
@@ -133,7 +150,7 @@ def build_machine_code(
         np.array([cost.latency for cost in costs]), np.array([cost.blocked for cost in costs]), written,
         np.array(first_read, np.int32), np.array(reads or [0], np.int32), request_of, spaces.astype(np.uint8),
         np.array(first, np.int32), max(len(numbers), 1), tuple(requests), np.array(slots_of_block),
-        np.array(uses_of_block), tuple(instructions),
+        np.array(uses_of_block).reshape(-1, len(PIPES)), np.array(integer_slots), tuple(instructions),
     )  # fmt: skip
 
 

@@ -87,6 +87,8 @@ class LaunchSample:
     Parameters
     ----------
     shape : GridShape
+    code : MachineCode
+        The kernel's operations.
     occupancy : Occupancy
     resident_blocks, blocks_per_multiprocessor : int
         The resident blocks of this launch, and its blocks per multiprocessor in total.
@@ -112,6 +114,7 @@ class LaunchSample:
     """
 
     shape: GridShape
+    code: multiprocessor.MachineCode
     occupancy: Occupancy
     resident_blocks: int
     blocks_per_multiprocessor: int
@@ -221,8 +224,8 @@ class LaunchSampler:
             edge_paths = self._sample_edge_blocks(shape, parameters, memory, chosen, slots)
         last = self._sample_last_block(shape, parameters, path, memory)
         return LaunchSample(
-            shape, occupancy, slots, per_machine, path, grid_path, chosen.blocks_per_sample, chosen.work_ratio,
-            chosen.longest, edge_paths, last, traffic,
+            shape, self.code, occupancy, slots, per_machine, path, grid_path, chosen.blocks_per_sample,
+            chosen.work_ratio, chosen.longest, edge_paths, last, traffic,
             multiprocessor.MemoryBehavior(cached, shares, atomic_cycles, rates), chosen.work_ratio * hot_us,
             chosen.work_ratio * atomic_us,
         )  # fmt: skip

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from gpu.timing.gpus import find_gpu
+from gpu.timing.launch import LaunchEstimate, LaunchModel
+from gpu.timing.ptx.machine import PtxMachine
+from gpu.timing.ptx.memory import SampledMemory
+from gpu.timing.ptx.program import parse_ptx
+from gpu.timing.ptx.sampled_blocks import GridShape
 from gpu.timing.sass.cubin import MachineInstruction
 from gpu.timing.sass.issued_instructions import ExecutedLine, estimate_issued_instructions
 from tests import needs
@@ -100,3 +107,42 @@ extern "C" __global__ void sum(const float *from, float *to, int n) {
     first, last = max(back, key=lambda loop: sum(loop[0] <= load <= loop[1] for load in loads))
     per_load = (last - first + 1) / sum(first <= load <= last for load in loads)
     assert found.data()["instructions"] == pytest.approx(128 * 4096 * per_load, rel=0.02)
+
+
+def estimate_sum(integers: int) -> LaunchEstimate:
+    """Model a kernel with 200 integer sums in a row as machine code that has a number of them; 0 for unknown code."""
+    sums = "\n".join(f"add.s32 %r1, %r1, %r{number % 7 + 2};" for number in range(200))
+    loads = "\n".join(f"ld.global.u32 %r{number}, [%rd1+{4 * number}];" for number in range(1, 9))
+    text = f""".version 9.0
+.target sm_90
+.visible .entry k(.param .u64 p)
+{{
+ld.param.u64 %rd1, [p];
+{loads}
+{sums}
+st.global.u32 [%rd1], %r1;
+ret;
+}}
+"""
+    kernel = parse_ptx(text).find_kernel("k")
+    lines = {each.opcode: each.text_line for block in kernel.blocks for each in block.instructions}
+    rows = ["LDC"] + [f"LDG .{line}" for line in range(lines["ld"] - 7, lines["ld"] + 1)] + ["IADD3"] * integers
+    listing = "\n".join([*rows, f"STG .{lines['st']}", "EXIT"])
+    instructions = make_instructions(listing) if integers else ()
+    model = LaunchModel(PtxMachine(kernel, {}), find_gpu("h200"), 32, instructions)
+    memory = SampledMemory({0: np.zeros(4096, np.uint8)})
+    address = np.array([memory.address(0)], np.int64).view(np.uint8)
+    return model.estimate_launch(GridShape((132 * 8, 1, 1), (256, 1, 1)), address, memory)
+
+
+def test_integer_instructions_that_machine_code_combines_take_no_time() -> None:
+    unknown, equal, half = (estimate_sum(integers) for integers in (0, 200, 120))
+    assert equal.time_us == pytest.approx(unknown.time_us, rel=0.03)
+    assert half.breakdown["arithmetic"] == pytest.approx(0.6 * unknown.breakdown["arithmetic"], rel=0.05)
+    assert half.time_us < 0.9 * unknown.time_us
+
+
+def test_machine_code_whose_count_is_out_of_range_changes_nothing() -> None:
+    unknown, few = estimate_sum(0), estimate_sum(20)
+    assert few.time_us == pytest.approx(unknown.time_us)
+    assert few.instructions == pytest.approx(unknown.instructions)
