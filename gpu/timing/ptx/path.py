@@ -40,6 +40,8 @@ class MemoryRequest:
         Whether the request bypasses the L1 cache.
     rounds : array or None
         For an atomic operation that is a loop, the rounds that each warp needs alone: its lanes on one word.
+    contention : array or None
+        For an atomic operation in global memory, the most lanes on one address in each of `sectors`.
     """
 
     space: str
@@ -52,6 +54,7 @@ class MemoryRequest:
     conflicts: Array
     volatile: bool = False
     rounds: Array | None = None
+    contention: Array | None = None
 
     @property
     def counts(self) -> Array:

@@ -64,6 +64,19 @@ def count_contending_lanes(rows: Array, active: Array) -> Array:
     return _find_longest_runs(ordered)
 
 
+def count_sector_contention(rows: Array, active: Array) -> Array:
+    """Return for each of the warps' distinct sectors the largest number of active lanes that access one address."""
+    warps, addresses = np.nonzero(active)[0], rows[active]
+    order = np.lexsort((addresses, warps))
+    warps, addresses = warps[order], addresses[order]
+    is_new_warp = np.diff(warps, prepend=-1) != 0
+    words = np.flatnonzero(is_new_warp | (np.diff(addresses, prepend=-1) != 0))
+    is_new_sector = is_new_warp | (np.diff(addresses >> _SECTOR_BITS, prepend=-1) != 0)
+    lanes = np.diff(words, append=addresses.size)
+    contention: Array = np.maximum.reduceat(lanes, np.flatnonzero(is_new_sector[words]))
+    return contention
+
+
 def _find_longest_runs(ordered: Array) -> Array:
     width = ordered.shape[1]
     new = np.ones(ordered.shape, np.bool_)

@@ -20,6 +20,7 @@ from gpu.timing.ptx.requests import (
     count_bank_passes,
     count_constant_lines,
     count_contending_lanes,
+    count_sector_contention,
     find_distinct_sectors,
     find_distinct_words,
 )
@@ -482,8 +483,11 @@ class SampledBlocks:
         rounds = count_contending_lanes(rows, mask.rows) if is_loop else None
         if is_loop:
             passes = 2 * self._count_block_rounds(access)  # each round loads and stores
+        contention = None
+        if operation in ("atom", "red") and kind == "global":
+            contention = np.minimum(count_sector_contention(rows, mask.rows), np.repeat(passes, np.diff(starts)))
         request = MemoryRequest(
-            kind, operation, warps, lanes, passes, starts, sectors, conflicts, bool(volatile), rounds
+            kind, operation, warps, lanes, passes, starts, sectors, conflicts, bool(volatile), rounds, contention
         )
         self.requests.append((place, request))
 

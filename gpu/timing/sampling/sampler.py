@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,8 @@ Array = npt.NDArray[Any]
 _SECTOR = 32
 _REGION_SHIFT = 4  # in sectors: atomic operations on the same 512 bytes are serialized
 _FLOAT_SUM = 2.4
-"""The time of an atomic float sum relative to an integer sum. Measured on an H200 and an H100."""
+"""The time of an atomic float sum relative to an integer sum, both of one word. Measured on an H200 and an H100; sums
+of different words of a line take as long for both."""
 _CENSUS_LIMITS, _DIFFERENCE_RATIO = ((1 << 16, 1.2, 600), (1 << 19, 2.0, 600), (1 << 24, 2.0, 40)), 2.0
 """Limits of the census, tried in turn: lanes (a part of the grid), the ratio of the longest warp's work to the mean of
 the blocks' longest warps above which the next, larger part is counted, and visits of basic blocks, without predicted
@@ -418,43 +420,53 @@ class LaunchSampler:
         """Return each request's atomic cost per warp, the time of the busiest address, and the time of all together."""
         gpu = self._gpu
         costs: dict[int, Array] = {}
-        regions: list[Array] = []
+        sectors: list[Array] = []
         loads: list[Array] = []
+        float_loads: list[Array] = []
         blocks: list[Array] = []
         atomic_ns = 0.0
         for visit, times in caches.iterate_visits(path.steps):
             for instruction_index, request in zip(visit.instruction_indices, visit.requests, strict=True):
                 if request.kind not in ("atom", "red") or request.space != "global":
                     continue
-                counts = request.counts
-                slowdown = _FLOAT_SUM if self._is_float(visit.block, instruction_index) else 1.0
+                counts, passes = request.counts, request.passes
                 # Lanes on one word are serialized; the words of a line are processed at once.
                 lines = multiprocessor.count_lines(request, request.warps.size)
-                turns = np.minimum(request.lanes, request.passes * lines)
-                nanoseconds = np.maximum(counts * gpu.atomic_ns, turns * gpu.atomic_lane_ns * slowdown)
+                turns = np.where(passes > 1, np.minimum(request.lanes, passes * lines), 0)
+                nanoseconds = np.maximum(counts * gpu.atomic_ns, turns * gpu.atomic_lane_ns)
                 costs[id(request)] = np.maximum(nanoseconds * gpu.clock_ghz * active, 1.0)
                 atomic_ns += times * float(nanoseconds[request.warps < slots * width].sum())
-                sector_warps = np.repeat(request.warps, counts)
                 # Lanes on one word are serialized; other words of a sector are processed together.
-                queue = np.maximum(1.0, np.repeat(request.passes / np.maximum(counts, 1), counts))
-                regions.append(request.sectors >> _REGION_SHIFT)
-                loads.append(queue * times * slowdown)
-                blocks.append(sector_warps // width)
-        if not regions:
+                assert request.contention is not None
+                queue = request.contention * float(times)
+                sectors.append(request.sectors)
+                loads.append(queue)
+                float_loads.append(queue * (_FLOAT_SUM if self._is_float(visit.block, instruction_index) else 1.0))
+                blocks.append(np.repeat(request.warps, counts) // width)
+        if not sectors:
             return costs, 0.0, 0.0
-        all_regions, region_blocks, amounts = np.concatenate(regions), np.concatenate(blocks), np.concatenate(loads)
+        all_sectors, sector_blocks = np.concatenate(sectors), np.concatenate(blocks)
         # Neighbors may share an address that other blocks do not use; distant blocks show what all blocks share.
         sampled = slots if slots > 1 else len(path.blocks)
-        is_sampled = region_blocks < sampled
-        all_regions, region_blocks, amounts = all_regions[is_sampled], region_blocks[is_sampled], amounts[is_sampled]
-        unique_regions, region_index = np.unique(all_regions, return_inverse=True)
-        sums = np.bincount(region_index, amounts)
-        pairs = np.unique(np.stack([region_index, region_blocks], axis=1), axis=0)
-        block_counts = np.bincount(pairs[:, 0], minlength=unique_regions.size)
-        common = block_counts >= max(2 if sampled > 1 else 1, sampled / 2)
-        hottest = float(sums[common].max()) if common.any() else 0.0
-        total_blocks = scale * slots
-        hot_us = hottest / sampled * total_blocks * gpu.atomic_same_ns / 1e3
+        is_sampled = sector_blocks < sampled
+
+        def find_hottest(places: Array, amounts: list[Array]) -> float:
+            """Return the greatest sum of a place that at least half of the blocks use; 0 if there is none."""
+            unique, index = np.unique(places[is_sampled], return_inverse=True)
+            sums = np.bincount(index, np.concatenate(amounts)[is_sampled], minlength=unique.size)
+            pairs = np.unique(np.stack([index, sector_blocks[is_sampled]], axis=1), axis=0)
+            block_counts = np.bincount(pairs[:, 0], minlength=unique.size)
+            common = block_counts >= max(2 if sampled > 1 else 1, sampled / 2)
+            if not common.any():
+                return 0.0
+            # The greatest of equal places exceeds their mean, as there are few samples.
+            events = np.bincount(index, minlength=unique.size)
+            excess = sums.sum() / events.sum() * math.sqrt(2 * events.mean() * math.log(unique.size))
+            return float(max(min(sums.mean(), sums[common].max()), sums[common].max() - excess))
+
+        # Float sums take longer only one after the other on a word.
+        hottest = max(find_hottest(all_sectors >> _REGION_SHIFT, loads), find_hottest(all_sectors, float_loads))
+        hot_us = hottest / sampled * scale * slots * gpu.atomic_same_ns / 1e3
         return costs, hot_us, atomic_ns * scale / 1e3
 
     def _is_float(self, block: int, instruction: int) -> bool:

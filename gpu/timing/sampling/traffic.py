@@ -161,7 +161,9 @@ class TrafficModel:
             )
             # A sector is loaded from DRAM together with the other half of its pair, which is in the same array.
             array.dram_loads = min(
-                dram_sectors * pairs, max(dram_sectors, array_sectors), (array.loaded + array.atomic_sectors) * pairs
+                dram_sectors * pairs,
+                array_sectors + max(0.0, dram_sectors - array_sectors) * pairs,  # again, what L2 lost
+                (array.loaded + array.atomic_sectors) * pairs,
             )
             array.scatter_factor, array.pair_factor = self._compute_scatter_factor(pairs), pairs
             array.dram_loads, lost = self._add_lost_sectors(array.dram_loads, (window, "ld"), array.mean_readers)
