@@ -177,6 +177,9 @@ class ThreadWriter(ValueWriter):
         match statement:
             case ir.Evaluate(expression):
                 self.value(frame, expression)
+                if isinstance(expression, ir.Assign) and isinstance(expression.place, ir.Local):
+                    change = frame.counters.add if _is_constant(expression.value) else frame.counters.discard
+                    change(expression.place.slot)
             case ir.Declare(slot, type, value):
                 address = self._declare_variable(frame, slot, type)
                 if value is not None:

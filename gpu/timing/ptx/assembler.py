@@ -1,11 +1,12 @@
-"""Transformations of the driver's assembler: predication of short branches, and vectorization of adjacent loads."""
+"""Transformations of the driver's assembler: predication of short branches, and vectorization of adjacent accesses."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from gpu.timing.ptx.analysis import tiles
 from gpu.timing.ptx.analysis.block_order import order_blocks
@@ -23,7 +24,7 @@ _LARGEST_ALIGNMENT = 128
 
 def assemble_kernel(kernel: PtxKernel) -> PtxKernel:
     """Apply the assembler's transformations to a kernel; the result is equivalent PTX."""
-    return _vectorize_loads(_predicate_short_branches(tiles.expand_tile_accesses(order_blocks(_join_parts(kernel)))))
+    return _vectorize_accesses(_predicate_short_branches(tiles.expand_tile_accesses(order_blocks(_join_parts(kernel)))))
 
 
 # Parts of ldmatrix.
@@ -180,48 +181,63 @@ def _renumber(
     return replace(kernel, blocks=new_blocks)
 
 
-# Adjacent loads.
+# Adjacent accesses.
 
 
-def _vectorize_loads(kernel: PtxKernel) -> PtxKernel:
-    """Merge loads of adjacent words of shared memory into loads of 8 or 16 bytes."""
+def _vectorize_accesses(kernel: PtxKernel) -> PtxKernel:
+    """Merge loads and stores of adjacent words of shared memory into those of 8 or 16 bytes."""
     alignments = _Alignments(kernel)
-    blocks = [replace(block, instructions=_merge_loads(block.instructions, alignments)) for block in kernel.blocks]
+    blocks = [replace(block, instructions=_merge_accesses(block.instructions, alignments)) for block in kernel.blocks]
     return replace(kernel, blocks=blocks)
 
 
-def _merge_loads(instructions: Sequence[PtxInstruction], alignments: _Alignments) -> list[PtxInstruction]:
-    groups: dict[tuple[str, str, str, bool], dict[int, int]] = {}
+class _SharedAccess(NamedTuple):
+    """A load or a store of a single 4-byte word of shared memory."""
+
+    opcode: str
+    base: str
+    offset: int
+    type: str
+    register: str
+
+
+def _merge_accesses(instructions: Sequence[PtxInstruction], alignments: _Alignments) -> list[PtxInstruction]:
+    groups: dict[tuple[str, str, str, str, bool], dict[int, int]] = {}
     runs: list[dict[int, int]] = []
 
+    def end_groups(keys: Iterable[tuple[str, str, str, str, bool]]) -> None:
+        runs.extend(groups.pop(key) for key in list(keys))
+
     for index, instruction in enumerate(instructions):
+        access = _match_shared_access(instruction)
+        own = access and (access.opcode, access.base, access.type, instruction.guard, instruction.negated)
         if _changes_shared(instruction):
-            runs += groups.values()
-            groups.clear()
-        parts = _match_shared_load(instruction)
-        if parts is not None:
-            base, offset, type = parts
-            groups.setdefault((base, type, instruction.guard, instruction.negated), {}).setdefault(offset, index)
+            end_groups(key for key in groups if key != own)
+        elif _reads_shared(instruction):
+            end_groups(key for key in groups if key[0] == "st")
+        if access is not None and own is not None:
+            if access.opcode == "st" and access.offset in groups.get(own, {}):
+                end_groups([own])
+            groups.setdefault(own, {}).setdefault(access.offset, index)
         for name in instruction.written_registers:
-            for key in [key for key in groups if key[0] == name or key[2] == name]:
-                runs.append(groups.pop(key))
-    runs += groups.values()
+            end_groups(key for key in groups if name in (key[1], key[3]))
+    end_groups(groups)
     replaced: dict[int, PtxInstruction | None] = {}
     for run in runs:
         for offsets in _group_vectors(run, instructions, alignments):
             indices = [run[offset] for offset in offsets]
-            first = instructions[min(indices)]
-            parts = _match_shared_load(first)
-            assert parts is not None
-            base, _, type = parts
-            names = "{" + ", ".join(instructions[index].operands[0] for index in indices) + "}"
-            if len({instructions[index].operands[0] for index in indices}) < len(indices):
+            accesses = [access for index in indices if (access := _match_shared_access(instructions[index]))]
+            opcode, base, _, type, _ = accesses[0]
+            names = [access.register for access in accesses]
+            if opcode == "ld" and len(set(names)) < len(names):
                 continue
-            words = ("shared", f"v{len(indices)}", type)
+            words, vector = ("shared", f"v{len(indices)}", type), "{" + ", ".join(names) + "}"
             address = f"[{base}+{offsets[0]}]"
-            for index in indices:
-                replaced[index] = None
-            replaced[min(indices)] = replace(first, modifiers=words, operands=(names, address))
+            # All are loaded at the first load, and stored at the last store.
+            place = min(indices) if opcode == "ld" else max(indices)
+            replaced.update(dict.fromkeys(indices))
+            operands = (vector, address) if opcode == "ld" else (address, vector)
+            replaced[place] = replace(instructions[place], modifiers=words, operands=operands)
     merged = (replaced.get(index, instruction) for index, instruction in enumerate(instructions))
     return [instruction for instruction in merged if instruction is not None]
 
@@ -231,12 +247,9 @@ def _group_vectors(
 ) -> list[list[int]]:
     vectors: list[list[int]] = []
     used: set[int] = set()
-    sample = next(iter(run.values()), None)
-    if sample is None:
-        return vectors
-    parts = _match_shared_load(instructions[sample])
-    assert parts is not None
-    alignment = alignments.find_alignment(parts[0])
+    sample = _match_shared_access(instructions[next(iter(run.values()))])
+    assert sample is not None
+    alignment = alignments.find_alignment(sample.base)
     for width in (4, 2):
         if alignment % (4 * width):
             continue
@@ -251,22 +264,36 @@ def _group_vectors(
 
 
 def _is_used_between(indices: Sequence[int], instructions: Sequence[PtxInstruction]) -> bool:
-    """Return whether a register of the loads is used between the first load and its own."""
-    return any(
-        instructions[index].operands[0] in (*instruction.read_registers, *instruction.written_registers)
-        for index in indices
-        for instruction in instructions[min(indices) : index]
-    )
+    """Return whether a register is used between the first load and its own, or written until the last store."""
+    for index in indices:
+        access = _match_shared_access(instructions[index])
+        assert access is not None
+        if access.opcode == "ld":
+            if any(
+                access.register in (*each.read_registers, *each.written_registers)
+                for each in instructions[min(indices) : index]
+            ):
+                return True
+        elif any(access.register in each.written_registers for each in instructions[index : max(indices)]):
+            return True
+    return False
 
 
-def _match_shared_load(instruction: PtxInstruction) -> tuple[str, int, str] | None:
-    """Return the base, offset and type of a load of a single 4-byte word from shared memory."""
-    if instruction.opcode != "ld" or instruction.modifiers[:1] != ("shared",) or len(instruction.modifiers) != 2:
+def _match_shared_access(instruction: PtxInstruction) -> _SharedAccess | None:
+    opcode, words, operands = instruction.opcode, instruction.modifiers, instruction.operands
+    if opcode not in ("ld", "st") or words[:1] != ("shared",) or len(words) != 2:
         return None
-    if instruction.modifiers[1] not in ("f32", "u32", "b32", "s32"):
+    if words[1] not in ("f32", "u32", "b32", "s32"):
         return None
-    match = re.fullmatch(r"\[([%\w$]+)(?:\+(-?\d+))?\]", instruction.operands[1])
-    return (match[1], int(match[2] or 0), instruction.modifiers[1]) if match else None
+    register, place = operands if opcode == "ld" else operands[::-1]
+    match = re.fullmatch(r"\[([%\w$]+)(?:\+(-?\d+))?\]", place)
+    if match is None or not register.startswith("%"):
+        return None
+    return _SharedAccess(opcode, match[1], int(match[2] or 0), words[1], register)
+
+
+def _reads_shared(instruction: PtxInstruction) -> bool:
+    return instruction.opcode in ("ld", "ldmatrix", "cp", "tex") and "global" not in instruction.modifiers
 
 
 def _changes_shared(instruction: PtxInstruction) -> bool:

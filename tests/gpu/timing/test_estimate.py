@@ -18,6 +18,7 @@ from gpu.timing import compiler
 from gpu.timing.estimate.compiler import CapabilityError, estimate_registers, generate_ptx
 from gpu.timing.gpus import find_gpu
 from gpu.timing.kernels import compile_modeled_file
+from gpu.timing.ptx.assembler import assemble_kernel
 from gpu.timing.ptx.library_functions import find_library_name
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
@@ -777,3 +778,24 @@ def test_a_remainder_by_a_doubled_variable_is_one_unless_its_loop_is_unrolled(bo
     ptx = generate_ptx(kernel.function, kernel.variables, "9.0")
     assert len(re.findall(r"\brem\.s32", ptx)) == remainders
     assert len(re.findall(r"\band\.b32", ptx)) == (0 if remainders else 6)
+
+
+SHUFFLE = """extern "C" __global__ void shuffle(int *out, int seed) {
+    __shared__ int own[16 * 256];
+    int j, t = threadIdx.x;
+    for (j = 16; j >= 0; j--) {
+        seed = 16807 * (seed - seed / 127773 * 127773) - 2836 * (seed / 127773);
+        if (seed < 0) seed += 2147483647;
+        if (j < 16) own[16 * t + j] = seed;
+    }
+    out[t] = own[16 * t + seed % 16];
+}"""
+
+
+def test_a_loop_that_counts_a_variable_of_before_down_is_unrolled_and_its_stores_merged(tmp_path) -> None:
+    """As nvcc's code: four stores of 16 bytes, not sixteen of 4."""
+    kernel = SimulatedModule(SHUFFLE, tmp_path / "k.cu", {}).kernel("shuffle")
+    program = parse_ptx(generate_ptx(kernel.function, kernel.variables, "9.0"))
+    assembled = assemble_kernel(program.find_kernel("shuffle"))
+    stores = [each.modifiers for each in assembled.instructions if each.opcode == "st" and "shared" in each.modifiers]
+    assert stores == [("shared", "v4", "b32")] * 4

@@ -657,3 +657,51 @@ def test_restoring_memory_undoes_stores_to_few_and_to_most_of_its_values(stored)
     assert (values != expected).any()
     memory.restore()
     assert values.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("between", "stores"),
+    [
+        ("", 1),
+        ("ld.shared.u32 %r9, [%r4+4]; add.s32 %r8, %r8, %r9;", 2),  # what the first store wrote
+        ("st.shared.u32 [%r7], %r8;", 3),  # may be one of the words
+        ("add.s32 %r5, %r5, 100;", 2),  # a stored value changes
+        ("bar.sync 0;", 2),
+    ],
+)
+def test_adjacent_stores_to_shared_memory_are_one_unless_something_between_needs_them(between, stores) -> None:
+    body = f"""
+        .shared .align 16 .b8 own[1024];
+        {STORE}
+        mov.u32 %r2, own;
+        shl.b32 %r3, %r1, 4;
+        add.s32 %r4, %r2, %r3;
+        add.s32 %r5, %r1, 1000;
+        add.s32 %r6, %r1, 2000;
+        mov.u32 %r8, 5;
+        add.s32 %r7, %r4, 12;
+        st.shared.u32 [%r4+4], %r6;
+        st.shared.u32 [%r4], %r5;
+        {between}
+        st.shared.u32 [%r4+12], %r1;
+        st.shared.u32 [%r4+8], %r8;
+        ld.shared.u32 %r10, [%r4];
+        ld.shared.u32 %r11, [%r4+4];
+        ld.shared.u32 %r12, [%r4+8];
+        ld.shared.u32 %r13, [%r4+12];
+        mad.lo.s32 %r14, %r10, 3, %r11;
+        mad.lo.s32 %r15, %r12, 7, %r13;
+        mad.lo.s32 %r16, %r14, 11, %r15;
+        st.global.u32 [%rd3], %r16;
+        ret;
+    """
+    found = []
+    for rewritten in (True, False):
+        sums = np.zeros(64, np.int32)
+        path, _ = run(body, sums, rewritten=rewritten)
+        found.append(sums.tolist())
+        requests = [each for visit in path.steps for each in visit.requests if each.space == "shared"]
+        if rewritten:
+            assert sum(each.kind == "st" for each in requests) == stores
+    assert found[0] == found[1]
+    assert len(set(found[0])) == 64
