@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -42,8 +42,8 @@ _MAXIMUM_UNROLLED = 64
 """The most iterations of a loop that is unrolled completely, if its bound is known."""
 STRIDED_LOOP, UNROLL_COUNT = "lockstep.strided", "llvm.loop.unroll.count"
 """Metadata of a loop that a variable increments, with nvcc's factor; it becomes LLVM's where LLVM leaves the loop."""
-_STRIDED_FACTORS: Mapping[int, int] = {4: 105, 2: 200}
-"""By how often nvcc 13 unrolls a loop whose step is a variable: the most nodes of its body."""
+_UNROLL_FACTORS: Mapping[int, int] = {4: 105, 2: 200}
+"""By how often nvcc 13 unrolls a loop with a variable number of iterations: the most nodes of its body."""
 _UNROLLED_NODES = (
     ir.Assign, ir.Binary, ir.Block, ir.Cast, ir.Const, ir.Construct, ir.Declare, ir.Element, ir.Evaluate, ir.Extract,
     ir.Global, ir.If, ir.Intrinsic, ir.Load, ir.Local, ir.Logical, ir.Member, ir.Offset, ir.Select, ir.Sequence,
@@ -235,10 +235,11 @@ class ThreadWriter(ValueWriter):
         """Return a suffix of a loop's jump that makes LLVM unroll as its pragma, or as much as NVIDIA's compiler."""
         match loop.unroll:
             case None if not _has_constant_bounds(loop, counters):
-                factor = _find_strided_factor(loop)
+                factor = _find_unroll_factor(loop)
                 if factor is None:
                     return ""
-                option = f'!"{STRIDED_LOOP}", i32 {factor}'
+                kind = UNROLL_COUNT if _has_constant_step(loop) else STRIDED_LOOP
+                option = f'!"{kind}", i32 {factor}'
             case None | ir.UNROLL_ALL:
                 option = '!"llvm.loop.unroll.enable"'
             case 1:
@@ -706,21 +707,39 @@ def _find_scaled_variables(function: ir.Function) -> frozenset[int]:
     return frozenset(scaled)
 
 
-def _find_strided_factor(loop: ir.Loop) -> int | None:
-    """Return how often nvcc unrolls a loop that a variable increments, and LLVM does not; None if it does not either.
+def _find_unroll_factor(loop: ir.Loop) -> int | None:
+    """Return how often nvcc unrolls a loop with a variable number of iterations; None if it does not.
 
-    Its counter is signed, as an unsigned one may wrap. A step that reads a register such as `blockDim.x` in the loop
-    prevents it, as measured with nvcc 13, as do atomic operations and barriers.
+    As measured with nvcc 13, jumps, barriers and inner loops prevent it. A step that is a variable must be added to a
+    signed counter, as an unsigned one may wrap; then a step that reads a register such as `blockDim.x` in the loop
+    prevents it, too, as do atomic operations.
     """
-    match loop.step, loop.condition:
+    body, update = _find_step(loop)
+    match update, loop.condition:
         case (
-            ir.Update(Scalar(is_signed=True), ir.Local(slot=slot), "+", step),
-            ir.Binary(_, "<" | "<=", ir.Local(slot=compared), _),
-        ) if slot == compared and isinstance(_strip_casts(step), ir.Local):
-            nodes = list(walk(loop.body))
-            if all(isinstance(each, _UNROLLED_NODES) for each in nodes):
-                return next((factor for factor, limit in _STRIDED_FACTORS.items() if len(nodes) <= limit), None)
+            ir.Update(Scalar() as type, ir.Local(slot=slot), "+" | "-" as op, step),
+            ir.Binary(_, "<" | "<=" | ">" | ">=" | "!=", compared, _),
+        ) if isinstance(place := _strip_casts(compared), ir.Local) and slot == place.slot:
+            nodes, is_constant = [node for statement in body for node in walk(statement)], _is_constant(step)
+            if not is_constant and (op == "-" or not type.is_signed or not isinstance(_strip_casts(step), ir.Local)):
+                return None
+            unrolled = (*_UNROLLED_NODES, ir.Atomic) if is_constant else _UNROLLED_NODES
+            if all(isinstance(each, unrolled) for each in nodes):
+                return next((factor for factor, limit in _UNROLL_FACTORS.items() if len(nodes) <= limit), None)
     return None
+
+
+def _has_constant_step(loop: ir.Loop) -> bool:
+    _, step = _find_step(loop)
+    return isinstance(step, ir.Update) and _is_constant(step.value)
+
+
+def _find_step(loop: ir.Loop) -> tuple[Sequence[ir.Statement], ir.Expression | None]:
+    """Return the statements of a loop's body, and its step: that of `for`, or a last statement such as `i += 4`."""
+    statements = loop.body.statements if isinstance(loop.body, ir.Block) else (loop.body,)
+    if loop.step is None and loop.tests_first and statements and isinstance(statements[-1], ir.Evaluate):
+        return statements[:-1], statements[-1].expression
+    return statements, loop.step
 
 
 def _find_place_alignment(type: Type) -> int:

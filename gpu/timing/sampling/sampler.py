@@ -20,7 +20,7 @@ from gpu.timing.ptx.analysis.sunk_loops import find_sunk_loops, move_to_readers
 from gpu.timing.ptx.census import GridCensus
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SampledMemory
-from gpu.timing.ptx.path import SampledPath
+from gpu.timing.ptx.path import MemoryRequest, SampledPath
 from gpu.timing.ptx.sampled_blocks import GridShape
 from gpu.timing.ptx.values import multiply_wrapped
 from gpu.timing.sampling.blocks import (
@@ -39,6 +39,9 @@ _REGION_SHIFT = 4  # in sectors: atomic operations on the same 512 bytes are ser
 _FLOAT_SUM = 2.4
 """The time of an atomic float sum relative to an integer sum, both of one word. Measured on an H200 and an H100; sums
 of different words of a line take as long for both."""
+_DEPENDENT_SUM = 1.5
+"""The time of lanes' atomic sums of one word if the sum before, by another warp, was of the same sector, relative to
+other sums; for floats `_FLOAT_SUM` times that. From the sums of one word, and of words at random, on an H200."""
 _CENSUS_LIMITS, _DIFFERENCE_RATIO = ((1 << 16, 1.2, 600), (1 << 19, 2.0, 600), (1 << 24, 2.0, 40)), 2.0
 """Limits of the census, tried in turn: lanes (a part of the grid), the ratio of the longest warp's work to the mean of
 the blocks' longest warps above which the next, larger part is counted, and visits of basic blocks, without predicted
@@ -432,7 +435,9 @@ class LaunchSampler:
                 counts, passes = request.counts, request.passes
                 # Lanes on one word are serialized; the words of a line are processed at once.
                 lines = multiprocessor.count_lines(request, request.warps.size)
-                turns = np.where(passes > 1, np.minimum(request.lanes, passes * lines), 0)
+                turns = np.where(passes > 1, np.minimum(request.lanes, passes * lines), 0.0)
+                float_sum = _FLOAT_SUM if self._is_float(visit.block, instruction_index) else 1.0
+                turns[_share_sectors_with_next(request)] *= _DEPENDENT_SUM * float_sum
                 nanoseconds = np.maximum(counts * gpu.atomic_ns, turns * gpu.atomic_lane_ns)
                 costs[id(request)] = np.maximum(nanoseconds * gpu.clock_ghz * active, 1.0)
                 atomic_ns += times * float(nanoseconds[request.warps < slots * width].sum())
@@ -441,7 +446,7 @@ class LaunchSampler:
                 queue = request.contention * float(times)
                 sectors.append(request.sectors)
                 loads.append(queue)
-                float_loads.append(queue * (_FLOAT_SUM if self._is_float(visit.block, instruction_index) else 1.0))
+                float_loads.append(queue * float_sum)
                 blocks.append(np.repeat(request.warps, counts) // width)
         if not sectors:
             return costs, 0.0, 0.0
@@ -471,6 +476,14 @@ class LaunchSampler:
 
     def _is_float(self, block: int, instruction: int) -> bool:
         return self.kernel.blocks[block].instructions[instruction].type.startswith("f")
+
+
+def _share_sectors_with_next(request: MemoryRequest) -> Array:
+    """Return for each warp of a request whether it uses a sector that the next or the previous warp uses, too."""
+    first, last = request.sectors[request.starts[:-1]], request.sectors[request.starts[1:] - 1]
+    meets_next = np.append(last[:-1] == first[1:], False)
+    shares: Array = meets_next | np.append(False, meets_next[:-1])
+    return shares
 
 
 def _count_atomic_lanes(path: SampledPath) -> float:

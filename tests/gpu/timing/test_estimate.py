@@ -346,6 +346,32 @@ def test_loops_with_variable_steps_are_unrolled_as_by_nvcc(tmp_path, type, step,
     assert generate_ptx(kernel.function, kernel.variables, "9.0").count("ld.global") == loads
 
 
+@pytest.mark.parametrize(
+    ("head", "body", "loads"),
+    [
+        ("for (int i = t; i < n; i++)", "sum += from[i];", 5),
+        ("for (int i = t; i < n; i += 256)", "sum += from[i] * to[i];", 10),
+        ("for (int i = n - 1; i >= 0; i--)", "if (from[i] > 0.0f) sum += to[i];", 10),
+        ("for (unsigned i = 0; i < n; i++)", "to[i] += 2 * from[i];", 10),
+        ("for (size_t i = t; i < n; i++)", "sum += expf(from[i]);", 5),
+        ("for (int i = 0; i < n; i++)", "atomicAdd(&to[i & 7], from[i]);", 5),
+        ("for (int i = 0; i < n; i++)", "if (from[i] == 5.0f) break; sum += from[i];", 1),
+        ("for (int i = 0; i < n; i++)", "sum += from[i]; __syncthreads();", 1),
+        ("int i = t; while (i < n)", "sum += from[i]; i += 256;", 5),
+    ],
+)
+def test_loops_with_constant_steps_are_unrolled_as_by_nvcc(tmp_path, head, body, loads) -> None:
+    """nvcc 13's PTX has these numbers of loads, which differ from those of LLVM alone."""
+    text = f"""extern "C" __global__ void add(float *__restrict__ to, const float *__restrict__ from, int n) {{
+        float sum = 0.0f;
+        int t = threadIdx.x;
+        {head} {{ {body} }}
+        to[t] = sum;
+    }}"""
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("add")
+    assert generate_ptx(kernel.function, kernel.variables, "9.0").count("ld.global") == loads
+
+
 @pytest.mark.parametrize("values", [", ".join(str(i * i % 251) for i in range(256)), "0"])
 def test_a_local_array_is_initialized_with_wide_stores_once(values, tmp_path) -> None:
     """As nvcc's PTX, which stores 8 bytes at a time, and all bytes once."""
