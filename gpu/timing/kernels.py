@@ -182,15 +182,20 @@ class ModeledFile:
 
 
 def compile_with_llvm(
-    module: SimulatedModule, gpu: GpuDescription, *, lines: bool = False, note: str = ""
+    module: SimulatedModule, gpu: GpuDescription, *, lines: bool = False, note: str = "", imitates_nvcc: bool = True
 ) -> ModeledFile:
-    """Compile a kernel file for a GPU with LLVM from the simulator's IR; parameters as of `compile_modeled_file`."""
+    """Compile a kernel file for a GPU with LLVM from the simulator's IR.
+
+    Parameters are as of `compile_modeled_file`, and `imitates_nvcc` as of `ThreadWriter`.
+    """
     name = module.path.name
 
     def compile_kernel(kernel: str) -> tuple[PtxProgram, None]:
         simulated = module.kernel(kernel)
         located = name if lines else ""
-        return parse_ptx(generate_ptx(simulated.function, simulated.variables, gpu.capability, located), name), None
+        function, variables = simulated.function, simulated.variables
+        ptx = generate_ptx(function, variables, gpu.capability, located, imitates_nvcc=imitates_nvcc)
+        return parse_ptx(ptx, name), None
 
     return ModeledFile(compile_kernel, gpu, "ir", name, note)
 

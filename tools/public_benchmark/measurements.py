@@ -12,7 +12,8 @@ GPUFLOPBENCH = "https://github.com/Scientific-Computing-Lab/gpuFLOPBench"
 _BY_OTHERS = f"""\
 [gpuFLOPBench]({GPUFLOPBENCH}) measured these launches, of its copies
 of the programs, built by clang, with Nsight Compute, which locks the GPU to its base clock, 1.44 GHz, and empties the
-caches. The same copies are modeled; later versions of some programs do other work. The times exclude the gaps between
+caches. The same copies are modeled, as clang unrolls loops; later versions of some programs do other work. The times
+exclude the gaps between
 kernels: an empty kernel takes 1.7 us, to which the model's launch time was set."""
 _BY_US = f"""\
 We measured these launches with `python -m tools.public_benchmark.measure`: the programs and arguments of
@@ -34,6 +35,8 @@ class Measurement:
     launch_us : float
         The launch time with which the model gives the profiler's time of an empty kernel. The profiler measures from
         the start to the end of the kernel, events also the gaps between kernels.
+    built_by_nvcc : bool
+        Whether nvcc built the programs, not clang.
     note : str
         How it was measured, for the page.
     """
@@ -43,6 +46,7 @@ class Measurement:
     dram_gb_s: float
     host_gb_s: float
     launch_us: float
+    built_by_nvcc: bool
     note: str
 
     @property
@@ -81,9 +85,9 @@ class Measurement:
 MEASUREMENTS: Mapping[str, Measurement] = {
     each.gpu: each
     for each in (
-        Measurement("rtx-3080", 1.44, 760.3, 32.0, 1.3, _BY_OTHERS),
-        Measurement("h100", 1.98, 3352.0, 64.0, 1.76, _BY_US.format(empty="2.1 us")),
-        Measurement("h200", 1.98, 4800.0, 64.0, 1.2, _BY_US.format(empty="1.5 us")),
+        Measurement("rtx-3080", 1.44, 760.3, 32.0, 1.3, False, _BY_OTHERS),
+        Measurement("h100", 1.98, 3352.0, 64.0, 1.76, True, _BY_US.format(empty="2.1 us")),
+        Measurement("h200", 1.98, 4800.0, 64.0, 1.2, True, _BY_US.format(empty="1.5 us")),
     )
 }
 """By the key of the GPU. At 1.44 GHz, the fastest kernel of the RTX 3080's data reaches 98 % of the peak."""

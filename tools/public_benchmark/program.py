@@ -49,11 +49,14 @@ class LaunchRecorder:
         The keys of the launches, as `MeasuredLaunch.key`.
     target : Path
         The file of results, one JSON object per line.
+    built_by_nvcc : bool
+        Whether nvcc built the measured programs, not clang.
     """
 
     wanted: Sequence[str]
     gpu: GpuDescription
     target: Path
+    built_by_nvcc: bool
     _modeler: LaunchModeler = field(init=False)
     _seen: set[str] = field(default_factory=set)
     _sizes: dict[tuple[str, Extents, Extents], float] = field(default_factory=dict)
@@ -64,7 +67,7 @@ class LaunchRecorder:
     _all_executed: bool = True
 
     def __post_init__(self) -> None:
-        self._modeler = LaunchModeler(self.gpu)
+        self._modeler = LaunchModeler(self.gpu, imitates_nvcc=self.built_by_nvcc)
 
     def model_launch(
         self, module: SimulatedModule, kernel: str, grid: Extents, block: Extents, shared: int, values: Sequence[Any]
@@ -140,7 +143,9 @@ def main(request_file: Path) -> int:
     request = json.loads(request_file.read_text("utf-8"))
     measurement = MEASUREMENTS[request["gpu"]]
     emulate_gpu_attributes(measurement.description)
-    recorder = LaunchRecorder(request["wanted"], measurement.profiled_gpu, Path(request["target"]))
+    recorder = LaunchRecorder(
+        request["wanted"], measurement.profiled_gpu, Path(request["target"]), measurement.built_by_nvcc
+    )
     journal = Journal(fast=True, model_launch=recorder.model_launch, should_execute=recorder.should_execute)
     folder = Path(request["folder"])
     os.chdir(folder)

@@ -28,8 +28,9 @@ Extents = tuple[int, int, int]
 class LaunchModeler:
     """Models launches, once per kernel and shape."""
 
-    def __init__(self, gpu: GpuDescription) -> None:
+    def __init__(self, gpu: GpuDescription, *, imitates_nvcc: bool = True) -> None:
         self._gpu = gpu
+        self._imitates_nvcc = imitates_nvcc
         self._files: dict[int, tuple[SimulatedModule, ModeledFile]] = {}
         self._times: dict[tuple[int, str, GridShape], float | None] = {}
         self._elapsed_s = 0.0
@@ -63,7 +64,7 @@ class LaunchModeler:
         """
         if id(module) not in self._files:
             # Keep a reference to the module, or another one could get the same id.
-            self._files[id(module)] = module, compile_with_llvm(module, self._gpu)
+            self._files[id(module)] = module, compile_with_llvm(module, self._gpu, imitates_nvcc=self._imitates_nvcc)
         _, file = self._files[id(module)]
         for name, data in module.read_variables().items():
             file.set_variable(name, data)

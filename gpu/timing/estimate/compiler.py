@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpu.base.errors import CompileError
 from gpu.simulator import ir
-from gpu.timing.estimate.thread_writer import STRIDED_LOOP, UNROLL_COUNT, ThreadWriter
+from gpu.timing.estimate.thread_writer import STRIDED_LOOP, UNROLL_COUNT, UNROLLED_LOOP, ThreadWriter
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
 
 Array = npt.NDArray[Any]
@@ -41,7 +41,12 @@ class CapabilityError(CompileError):
 
 
 def generate_ptx(
-    function: ir.Function, variables: Mapping[str, tuple[str, Array]], capability: str, source_file: str = ""
+    function: ir.Function,
+    variables: Mapping[str, tuple[str, Array]],
+    capability: str,
+    source_file: str = "",
+    *,
+    imitates_nvcc: bool = True,
 ) -> str:
     """Compile a kernel to PTX.
 
@@ -54,6 +59,8 @@ def generate_ptx(
         The GPU's compute capability, such as "9.0".
     source_file : str
         The name of the source file for line numbers in the PTX; "" to omit them.
+    imitates_nvcc : bool
+        As of `ThreadWriter`.
 
     Raises
     ------
@@ -62,7 +69,7 @@ def generate_ptx(
     CompileError
         The kernel has a feature that cannot be estimated.
     """
-    text = ThreadWriter(variables, source_file).write_kernel(function)
+    text = ThreadWriter(variables, source_file, imitates_nvcc=imitates_nvcc).write_kernel(function)
     # LLVM would end the process.
     if _REDUCTION in text and float(capability) < _REDUCTION_CAPABILITY:
         raise CapabilityError(
@@ -93,6 +100,9 @@ def generate_ptx(
             passes.add_simplify_cfg_pass()
             passes.run(module, builder)
             optimized = str(module)
+        if (unrollable := _allow_unrolling(optimized)) != optimized:
+            optimized = unrollable
+            module = llvm.parse_assembly(optimized)
         ptx: str = machine.emit_assembly(module)
         if _JUMP_TABLE in ptx:
             branches = llvm.parse_assembly(_KERNEL_HEAD.sub(r'\1 "no-jump-tables"="true"\2', optimized))
@@ -114,6 +124,21 @@ def _mark_strided_loops(text: str) -> str:
                 node = f"{loop} = distinct !{{{loop}, "
                 marked = marked.replace(f"{node}{option}}}", f'{node}!{{!"{UNROLL_COUNT}", {factor}}}}}')
     return marked if marked != text else ""
+
+
+def _allow_unrolling(text: str) -> str:
+    """Return optimized IR in which loops that LLVM unrolled as nvcc does may be unrolled by the assembler, too."""
+    nodes = dict(re.findall(r'^(!\d+) = !{!"(lockstep\.unrolled|llvm\.loop\.unroll\.disable)"}$', text, re.MULTILINE))
+    names = {name: node for node, name in nodes.items()}
+    if len(names) < 2:
+        return text
+    unrolled, disabled = names[UNROLLED_LOOP], names["llvm.loop.unroll.disable"]
+
+    def allow(loop: re.Match[str]) -> str:
+        parts = loop[2].split(", ")
+        return loop[1] + ", ".join(each for each in parts if each != disabled or unrolled not in parts) + "}"
+
+    return re.sub(r"^(!\d+ = distinct !{)(!\d+(?:, !\d+)+)}$", allow, text, flags=re.MULTILINE)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -42,6 +42,8 @@ _MAXIMUM_UNROLLED = 64
 """The most iterations of a loop that is unrolled completely, if its bound is known."""
 STRIDED_LOOP, UNROLL_COUNT = "lockstep.strided", "llvm.loop.unroll.count"
 """Metadata of a loop that a variable increments, with nvcc's factor; it becomes LLVM's where LLVM leaves the loop."""
+UNROLLED_LOOP = "lockstep.unrolled"
+"""Metadata of a loop that LLVM unrolls as nvcc does, and the assembler once more."""
 _UNROLL_FACTORS: Mapping[int, int] = {4: 105, 2: 200}
 """By how often nvcc 13 unrolls a loop with a variable number of iterations: the most nodes of its body."""
 _UNROLLED_NODES = (
@@ -77,6 +79,8 @@ class ThreadWriter(ValueWriter):
         The module's variables: their state spaces, "constant" or "global", and their contents as bytes.
     source_file : str
         The name of the source file, to attach its lines to instructions; "" for none.
+    imitates_nvcc : bool
+        Whether LLVM unrolls loops and computes remainders as nvcc does, not as on its own, that is as clang.
     """
 
     target = "nvptx"
@@ -84,8 +88,11 @@ class ThreadWriter(ValueWriter):
     exchange_order = "monotonic"
     distance_instruction = "sdiv exact"
 
-    def __init__(self, variables: Mapping[str, tuple[str, Array]], source_file: str = "") -> None:
+    def __init__(
+        self, variables: Mapping[str, tuple[str, Array]], source_file: str = "", *, imitates_nvcc: bool = True
+    ) -> None:
         super().__init__(Assembly())
+        self._imitates_nvcc = imitates_nvcc
         self._module_variables = variables
         self._globals: dict[str, str] = {}
         self._loops: list[tuple[str, str]] = []
@@ -234,21 +241,29 @@ class ThreadWriter(ValueWriter):
     def _format_unroll_suffix(self, loop: ir.Loop, counters: set[int]) -> str:
         """Return a suffix of a loop's jump that makes LLVM unroll as its pragma, or as much as NVIDIA's compiler."""
         match loop.unroll:
+            case None if not self._imitates_nvcc:
+                return ""
             case None if not _has_constant_bounds(loop, counters):
                 factor = _find_unroll_factor(loop)
                 if factor is None:
                     return ""
-                kind = UNROLL_COUNT if _has_constant_step(loop) else STRIDED_LOOP
-                option = f'!"{kind}", i32 {factor}'
+                if _has_constant_step(loop):
+                    return self._format_loop_suffix(f'!"{UNROLL_COUNT}", i32 {factor}', f'!"{UNROLLED_LOOP}"')
+                option = f'!"{STRIDED_LOOP}", i32 {factor}'
             case None | ir.UNROLL_ALL:
                 option = '!"llvm.loop.unroll.enable"'
             case 1:
                 option = '!"llvm.loop.unroll.disable"'
             case _:
                 option = f'!"{UNROLL_COUNT}", i32 {loop.unroll}'
-        if option not in self._unroll_nodes:
-            self._unroll_nodes[option] = self._asm.add_metadata(option)
-        return f", !llvm.loop {self._asm.add_metadata(f'self, {self._unroll_nodes[option]}', distinct=True)}"
+        return self._format_loop_suffix(option)
+
+    def _format_loop_suffix(self, *options: str) -> str:
+        for option in options:
+            if option not in self._unroll_nodes:
+                self._unroll_nodes[option] = self._asm.add_metadata(option)
+        nodes = ", ".join(self._unroll_nodes[option] for option in options)
+        return f", !llvm.loop {self._asm.add_metadata(f'self, {nodes}', distinct=True)}"
 
     def _emit_switch(self, frame: _CallFrame, switch: ir.Switch) -> None:
         asm = self._asm
@@ -442,7 +457,7 @@ class ThreadWriter(ValueWriter):
         LLVM proves that the variable is a power of two, and replaces the remainder.
         """
         type = node.type
-        if node.op != "%" or type.is_float or type.size < 4:
+        if not self._imitates_nvcc or node.op != "%" or type.is_float or type.size < 4:
             return super().visit_binary(node, frame)
         if frame.scaled is None:
             frame.scaled = _find_scaled_variables(frame.function)
@@ -720,13 +735,23 @@ def _find_unroll_factor(loop: ir.Loop) -> int | None:
             ir.Update(Scalar() as type, ir.Local(slot=slot), "+" | "-" as op, step),
             ir.Binary(_, "<" | "<=" | ">" | ">=" | "!=", compared, _),
         ) if isinstance(place := _strip_casts(compared), ir.Local) and slot == place.slot:
-            nodes, is_constant = [node for statement in body for node in walk(statement)], _is_constant(step)
+            nodes, is_constant = list(_iterate_inlined(body, ())), _is_constant(step)
             if not is_constant and (op == "-" or not type.is_signed or not isinstance(_strip_casts(step), ir.Local)):
                 return None
             unrolled = (*_UNROLLED_NODES, ir.Atomic) if is_constant else _UNROLLED_NODES
             if all(isinstance(each, unrolled) for each in nodes):
                 return next((factor for factor, limit in _UNROLL_FACTORS.items() if len(nodes) <= limit), None)
     return None
+
+
+def _iterate_inlined(statements: Sequence[ir.Statement], callers: tuple[ir.Function, ...]) -> Iterator[Any]:
+    """Yield the nodes of statements and of the functions that they call, without calls and returns."""
+    for statement in statements:
+        for node in walk(statement):
+            if isinstance(node, ir.Call) and node.function not in callers:
+                yield from _iterate_inlined([node.function.body], (*callers, node.function))
+            elif not (callers and isinstance(node, ir.Return)):
+                yield node
 
 
 def _has_constant_step(loop: ir.Loop) -> bool:

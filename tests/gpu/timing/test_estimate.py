@@ -52,6 +52,16 @@ extern "C" __global__ void mixed(const float4 *from, float *to, int n) {
 """
 
 
+REMAINDERS = """extern "C" __global__ void tree(int *data, int n) {
+    int t = threadIdx.x, sum = 0;
+    for (int stride = 1; stride < BOUND; stride *= 2) {
+        if (t % (2 * stride) == 0) sum += data[t + stride];
+        __syncthreads();
+    }
+    data[t] = sum;
+}"""
+
+
 @pytest.fixture
 def without_nvcc(monkeypatch) -> None:
     monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
@@ -358,18 +368,34 @@ def test_loops_with_variable_steps_are_unrolled_as_by_nvcc(tmp_path, type, step,
         ("for (int i = 0; i < n; i++)", "if (from[i] == 5.0f) break; sum += from[i];", 1),
         ("for (int i = 0; i < n; i++)", "sum += from[i]; __syncthreads();", 1),
         ("int i = t; while (i < n)", "sum += from[i]; i += 256;", 5),
+        ("for (int i = t; i < n; i += 256)", "sum = weigh(sum, from[i]);", 5),
     ],
 )
 def test_loops_with_constant_steps_are_unrolled_as_by_nvcc(tmp_path, head, body, loads) -> None:
     """nvcc 13's PTX has these numbers of loads, which differ from those of LLVM alone."""
-    text = f"""extern "C" __global__ void add(float *__restrict__ to, const float *__restrict__ from, int n) {{
+    text = f"""__device__ float weigh(float sum, float x) {{ if (x > sum) return x * sum; return sum + x; }}
+    extern "C" __global__ void add(float *__restrict__ to, const float *__restrict__ from, int n) {{
         float sum = 0.0f;
         int t = threadIdx.x;
         {head} {{ {body} }}
         to[t] = sum;
     }}"""
     kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("add")
-    assert generate_ptx(kernel.function, kernel.variables, "9.0").count("ld.global") == loads
+    ptx = generate_ptx(kernel.function, kernel.variables, "9.0")
+    assert ptx.count("ld.global") == loads
+    assert ptx.count("nounroll") == (loads > 1), "the assembler unrolls all but the rest once more"
+
+
+def test_code_of_clang_is_neither_unrolled_nor_computed_as_that_of_nvcc(tmp_path) -> None:
+    text = REMAINDERS.replace("BOUND", "n").replace(
+        "int t", "for (int i = 0; i < n; i += 3) data[-1] += data[i]; int t"
+    )
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("tree")
+    of_nvcc, of_clang = (
+        generate_ptx(kernel.function, kernel.variables, "9.0", imitates_nvcc=imitates) for imitates in (True, False)
+    )
+    assert of_nvcc.count("ld.global") != of_clang.count("ld.global")
+    assert (of_nvcc.count("rem.s32"), of_clang.count("rem.s32")) == (1, 0)
 
 
 @pytest.mark.parametrize("values", [", ".join(str(i * i % 251) for i in range(256)), "0"])
@@ -784,16 +810,6 @@ def test_a_second_loop_loads_what_the_caches_lost_of_the_first(columns, reads, t
     found = model_kernel(tmp_path / "k.cu", text, "scale", 1024, 256, arguments, "rtx-3080").data()
     loaded = found["dram_bytes"] - 4 * 1024 * 256
     assert loaded == pytest.approx(reads * 4 * 1024 * columns, rel=0.15)
-
-
-REMAINDERS = """extern "C" __global__ void tree(int *data, int n) {
-    int t = threadIdx.x, sum = 0;
-    for (int stride = 1; stride < BOUND; stride *= 2) {
-        if (t % (2 * stride) == 0) sum += data[t + stride];
-        __syncthreads();
-    }
-    data[t] = sum;
-}"""
 
 
 @pytest.mark.parametrize(("bound", "remainders"), [("n", 1), ("64", 0)])
