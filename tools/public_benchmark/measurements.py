@@ -56,13 +56,14 @@ class Measurement:
 
     @property
     def profiled_gpu(self) -> GpuDescription:
-        """The GPU as the profiler measures it: the clock of multiprocessors and L2, and the launch time."""
+        """The GPU as the profiler measures it: the clock of multiprocessors and L2, not of DRAM, and launch time."""
         gpu = self.description
         ratio = self.clock_ghz / gpu.clock_ghz
         return replace(
             gpu,
             clock_ghz=self.clock_ghz,
             launch_us=self.launch_us,
+            memory_cycles=gpu.last_cache_cycles + ratio * (gpu.memory_cycles - gpu.last_cache_cycles),
             last_cache_gb_s=gpu.last_cache_gb_s * ratio,
             last_cache_random_gb_s=gpu.last_cache_random_gb_s * ratio,
             last_cache_mp_gb_s=gpu.last_cache_mp_gb_s * ratio,

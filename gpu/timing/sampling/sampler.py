@@ -53,9 +53,9 @@ _MAXIMUM_COMPANION_LANES = 1 << 23
 """The most lanes of blocks that execute beside sampled ones for what they store."""
 _STORE_LINE = 4.0
 """Cycles in which a multiprocessor sends a line, or a part of one, to L2."""
-_CROWDING_CYCLES, _MIXED_CROWDING_CYCLES = 110.0, 220.0
-"""The latency that DRAM's load adds, and what is added if half of the transfers are writes. Measured on an H200: at 60%
-of the rate, loads take 85 cycles longer, those of copies 250."""
+_CROWDING_NS, _TURNAROUND_NS = 55.0, 850.0
+"""The latency that DRAM's load adds; and what reads and writes add, in proportion to the time that a copy loses by
+turning around. Measured on an H200: at 60% of the rate, loads take 85 cycles longer, those of copies 250."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,7 +353,7 @@ class LaunchSampler:
             gpu.block_ns * clock * gpu.multiprocessors,
             l2_rate / min(gpu.last_cache_random_gb_s / active, l2_rate) - 1,
             _SECTOR * clock / gpu.memory_mp_gb_s,
-            _CROWDING_CYCLES + _MIXED_CROWDING_CYCLES * mixture,
+            clock * (_CROWDING_NS + _TURNAROUND_NS * (gpu.memory_gb_s / gpu.copy_gb_s - 1) * mixture),
         )
 
     def _count_grid_work(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> _GridWork | None:
