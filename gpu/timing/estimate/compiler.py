@@ -79,37 +79,44 @@ def generate_ptx(
         )
     machine = _create_target_machine(f"sm_{capability.replace('.', '')}")
     try:
-        module = llvm.parse_assembly(text)
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_unrolling = True
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
-        optimized = str(module)  # emitting changes the module
-        while (folded := _CONSTANT_REMAINDER.sub(r"\1rem \2 \3, \4", optimized)) != optimized:
-            module = llvm.parse_assembly(folded)
-            builder.getModulePassManager().run(module, builder)
-            optimized = str(module)
-        if marked := _mark_strided_loops(optimized):
-            module = llvm.parse_assembly(marked)
-            passes = llvm.create_new_module_pass_manager()
-            passes.add_loop_unroll_pass()
-            passes.add_instruction_combine_pass()
-            passes.add_simplify_cfg_pass()
-            passes.run(module, builder)
-            optimized = str(module)
-        if (unrollable := _allow_unrolling(optimized)) != optimized:
-            optimized = unrollable
-            module = llvm.parse_assembly(optimized)
-        ptx: str = machine.emit_assembly(module)
-        if _JUMP_TABLE in ptx:
-            branches = llvm.parse_assembly(_KERNEL_HEAD.sub(r'\1 "no-jump-tables"="true"\2', optimized))
-            ptx = machine.emit_assembly(branches)
+        return _emit(_optimize(text, machine), machine)
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[0]
         raise CompileError(f"{function.name} cannot be estimated without nvcc: {reason}.", detail=str(error)) from None
+
+
+def _optimize(text: str, machine: Any) -> str:
+    """Return optimized IR."""
+    module = llvm.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_unrolling = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    optimized = str(module)
+    while (folded := _CONSTANT_REMAINDER.sub(r"\1rem \2 \3, \4", optimized)) != optimized:
+        module = llvm.parse_assembly(folded)
+        builder.getModulePassManager().run(module, builder)
+        optimized = str(module)
+    if marked := _mark_strided_loops(optimized):
+        module = llvm.parse_assembly(marked)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_loop_unroll_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(module, builder)
+        optimized = str(module)
+    return _allow_unrolling(optimized)
+
+
+def _emit(optimized: str, machine: Any) -> str:
+    """Return the PTX of optimized IR."""
+    ptx: str = machine.emit_assembly(llvm.parse_assembly(optimized))
+    if _JUMP_TABLE in ptx:
+        branches = llvm.parse_assembly(_KERNEL_HEAD.sub(r'\1 "no-jump-tables"="true"\2', optimized))
+        ptx = machine.emit_assembly(branches)
     return ptx
 
 
