@@ -216,6 +216,7 @@ extern "C" __global__ void multiprocessor(
                 --running[slot];
                 if (running[slot] == 0) {
                     ended[finished] = now > stored[slot] ? now : stored[slot];
+                    ACCOUNT(w, ended[finished], ON_MEMORY, issued[w]);
                     free_at[slot] = ended[finished] + BLOCK_START;
                     ++finished;
                     ++vacant;
