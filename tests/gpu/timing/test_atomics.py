@@ -1,4 +1,4 @@
-"""Atomic sums in global memory, beside their rates measured on an H200 on 2026-11-29."""
+"""Atomic sums in global memory, compared with rates measured on an H200 on 2026-11-29."""
 
 from __future__ import annotations
 

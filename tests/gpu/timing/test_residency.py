@@ -1,4 +1,4 @@
-"""Loads and copies by how many blocks are resident, beside times measured on an H200 on 2026-11-29."""
+"""Loads and copies by the number of resident blocks, compared with times measured on an H200 on 2026-11-29."""
 
 from __future__ import annotations
 
