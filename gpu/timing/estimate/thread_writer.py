@@ -244,6 +244,8 @@ class ThreadWriter(ValueWriter):
             case None if not self._imitates_nvcc:
                 return ""
             case None if not _has_constant_bounds(loop, counters):
+                if _find_constant_bound(loop, counters) is not None:
+                    return ""  # LLVM unrolls by a divisor of the number of iterations, as nvcc
                 factor = _find_unroll_factor(loop)
                 if factor is None:
                     return ""
@@ -698,14 +700,20 @@ class ThreadWriter(ValueWriter):
 
 
 def _has_constant_bounds(loop: ir.Loop, counters: set[int]) -> bool:
-    """Return whether a loop has constant bounds."""
+    """Return whether a loop has constant bounds, and few iterations."""
+    bound = _find_constant_bound(loop, counters)
+    return bound is not None and bound <= _MAXIMUM_UNROLLED
+
+
+def _find_constant_bound(loop: ir.Loop, counters: set[int]) -> int | None:
+    """Return the constant, without its sign, with which a loop compares its counter; None if it has no such bounds."""
     match loop.condition:
         case ir.Binary(_, "<" | "<=" | ">" | ">=" | "!=", left, right):
             left, right = _strip_casts(left), _strip_casts(right)
-            is_bounded = isinstance(right, ir.Const) and abs(int(right.value)) <= _MAXIMUM_UNROLLED
             is_stepped = isinstance(loop.step, ir.Update) and loop.step.op in ("+", "-")
-            return is_bounded and is_stepped and isinstance(left, ir.Local) and left.slot in counters
-    return False
+            if isinstance(right, ir.Const) and is_stepped and isinstance(left, ir.Local) and left.slot in counters:
+                return abs(int(right.value))
+    return None
 
 
 def _find_scaled_variables(function: ir.Function) -> frozenset[int]:

@@ -386,6 +386,18 @@ def test_loops_with_constant_steps_are_unrolled_as_by_nvcc(tmp_path, head, body,
     assert ptx.count("nounroll") == (loads > 1), "the assembler unrolls all but the rest once more"
 
 
+@pytest.mark.parametrize(("count", "loads"), [(4096, 8), (1000, 10), (100, 10)])
+def test_loops_with_many_constant_iterations_are_unrolled_by_a_divisor(tmp_path, count, loads) -> None:
+    """Like nvcc 13, which unrolls them by 32, 8 and 4."""
+    text = f"""extern "C" __global__ void add(float *__restrict__ to, const float *__restrict__ from) {{
+        float sum = 0.0f;
+        for (int i = 0; i < {count}; i++) sum += from[4096 * i + threadIdx.x];
+        to[threadIdx.x] = sum;
+    }}"""
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("add")
+    assert generate_ptx(kernel.function, kernel.variables, "9.0").count("ld.global") == loads
+
+
 def test_code_of_clang_is_neither_unrolled_nor_computed_as_that_of_nvcc(tmp_path) -> None:
     text = REMAINDERS.replace("BOUND", "n").replace(
         "int t", "for (int i = 0; i < n; i += 3) data[-1] += data[i]; int t"
