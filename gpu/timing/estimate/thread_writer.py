@@ -195,10 +195,13 @@ class ThreadWriter(ValueWriter):
             case ir.DeclareMemory(slot, size, values, zeroed):
                 alignment = min((_find_place_alignment(value.type) for _, value in values), default=_ALIGNMENT)
                 address = frame.arrays.setdefault(slot, asm.alloca(size, "array", alignment))
-                if zeroed and sum(value.type.size for _, value in values) < size:
-                    asm.fill(address, 0, size, align=alignment)
-                for offset, value in values:
-                    self._store_value(frame, asm.offset(address, offset), value)
+                if not self._imitates_nvcc and (data := _evaluate_memory(size, values)) is not None:
+                    self._copy_constants(address, data, alignment)
+                else:
+                    if zeroed and sum(value.type.size for _, value in values) < size:
+                        asm.fill(address, 0, size, align=alignment)
+                    for offset, value in values:
+                        self._store_value(frame, asm.offset(address, offset), value)
             case ir.Block(statements):
                 for each in statements:
                     self._emit_statement(frame, each)
@@ -335,6 +338,18 @@ class ThreadWriter(ValueWriter):
         self._asm.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         self._asm.emit(
             f"call void @llvm.memcpy.p0.p0.i64({place} {target}, {place} {source}, i64 {type.size}, i1 false)"
+        )
+
+    def _copy_constants(self, target: str, data: bytes, alignment: int) -> None:
+        """Copy from constant memory as clang does: LLVM reads the constants where an array is only read."""
+        name = f"@constants.{len(self._globals)}"
+        content = "".join(f"\\{byte:02X}" for byte in data)
+        head = f"{name} = private unnamed_addr addrspace(4) constant"
+        self._globals[name] = f'{head} [{len(data)} x i8] c"{content}", align {_ALIGNMENT}'
+        self._asm.declare("void @llvm.memcpy.p0.p4.i64(ptr, ptr addrspace(4), i64, i1)")
+        self._asm.emit(
+            f"call void @llvm.memcpy.p0.p4.i64(ptr align {alignment} {target}, "
+            f"ptr addrspace(4) align {_ALIGNMENT} {name}, i64 {len(data)}, i1 false)"
         )
 
     def _place_address(self, frame: _CallFrame, place: ir.Place) -> str:
@@ -797,6 +812,17 @@ def _evaluate_constant(expression: ir.Expression) -> Any:
         case ir.Unary(_, "-", operand) if (value := _evaluate_constant(operand)) is not None:
             return -value
     return None
+
+
+def _evaluate_memory(size: int, values: Sequence[tuple[int, ir.Expression]]) -> bytes | None:
+    """Return the bytes of an array of constants, the others zero; None if it has no or other values."""
+    data = np.zeros(size, np.uint8)
+    for offset, value in values:
+        constant = _evaluate_constant(value)
+        if constant is None:
+            return None
+        data[offset : offset + value.type.size] = np.frombuffer(constant.tobytes(), np.uint8)
+    return data.tobytes() if values else None
 
 
 def _is_constant(value: ir.Expression | None) -> bool:

@@ -423,6 +423,20 @@ def test_a_local_array_is_initialized_with_wide_stores_once(values, tmp_path) ->
     assert re.findall(r"st\.local\S*b8|bra", ptx) == ["st.local.b8"], "the store of the sum, and no loop"
 
 
+def test_clang_reads_an_array_of_constants_where_nvcc_copies_it(tmp_path) -> None:
+    text = f"""extern "C" __global__ void pick(unsigned char *to, const unsigned char *from) {{
+        const unsigned char table[256] = {{{", ".join(str(i * i % 251) for i in range(256))}}};
+        to[threadIdx.x] = table[from[threadIdx.x]];
+    }}"""
+    kernel = SimulatedModule(text, tmp_path / "k.cu", {}).kernel("pick")
+    of_nvcc, of_clang = (
+        generate_ptx(kernel.function, kernel.variables, "8.6", imitates_nvcc=imitates) for imitates in (True, False)
+    )
+    assert "st.local" in of_nvcc
+    assert "local" not in of_clang
+    assert re.search(r"\.const \.align 16 \.b8 \S+\[256\] = {0, 1, 4, 9, 16,", of_clang)
+
+
 def test_a_function_of_a_constant_is_a_constant(tmp_path) -> None:
     """As nvcc's PTX, in which pi is a number."""
     text = (
