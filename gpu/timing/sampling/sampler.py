@@ -39,6 +39,8 @@ _REGION_SHIFT = 4  # in sectors: atomic operations on the same 512 bytes are ser
 _FLOAT_SUM = 2.4
 """The time of an atomic float sum relative to an integer sum, both of one word. Measured on an H200 and an H100; sums
 of different words of a line take as long for both."""
+_DOUBLE_SUM = 1.5
+"""The time of sums of float64 at several words of a sector relative to other sums. Measured on an H200."""
 _DEPENDENT_SUM = 1.5
 """The time of lanes' atomic sums of one word if the sum before, by another warp, was of the same sector, relative to
 other sums; for floats `_FLOAT_SUM` times that. From the sums of one word, and of words at random, on an H200."""
@@ -438,12 +440,14 @@ class LaunchSampler:
                 turns = np.where(passes > 1, np.minimum(request.lanes, passes * lines), 0.0)
                 float_sum = _FLOAT_SUM if self._is_float(visit.block, instruction_index) else 1.0
                 turns[_share_sectors_with_next(request)] *= _DEPENDENT_SUM * float_sum
-                nanoseconds = np.maximum(counts * gpu.atomic_ns, turns * gpu.atomic_lane_ns)
+                is_double = self.kernel.blocks[visit.block].instructions[instruction_index].type == "f64"
+                shared = np.where((request.lanes > counts) & is_double, _DOUBLE_SUM, 1.0)
+                nanoseconds = np.maximum(counts * shared * gpu.atomic_ns, turns * gpu.atomic_lane_ns)
                 costs[id(request)] = np.maximum(nanoseconds * gpu.clock_ghz * active, 1.0)
                 atomic_ns += times * float(nanoseconds[request.warps < slots * width].sum())
                 # Lanes on one word are serialized; other words of a sector are processed together.
                 assert request.contention is not None
-                queue = request.contention * float(times)
+                queue = request.contention * np.repeat(shared, counts) * float(times)
                 sectors.append(request.sectors)
                 loads.append(queue)
                 float_loads.append(queue * float_sum)

@@ -28,6 +28,10 @@ extern "C" __global__ void anywhere(unsigned *sums, unsigned mask) { add<unsigne
 extern "C" __global__ void neighbors(unsigned *sums, unsigned mask) { add<unsigned, 1>(sums, mask); }
 extern "C" __global__ void one_word(unsigned *sums, unsigned mask) { add<unsigned, 2>(sums, mask); }
 extern "C" __global__ void anywhere_float(float *sums, unsigned mask) { add<float, 0>(sums, mask); }
+extern "C" __global__ void neighbors_double(double *sums, unsigned mask) { add<double, 1>(sums, mask); }
+extern "C" __global__ void neighbors_long(unsigned long long *sums, unsigned mask) {
+    add<unsigned long long, 1>(sums, mask);
+}
 extern "C" __global__ void one_word_float(float *sums, unsigned mask) { add<float, 2>(sums, mask); }
 """
 
@@ -43,13 +47,16 @@ extern "C" __global__ void one_word_float(float *sums, unsigned mask) { add<floa
         ("anywhere_float", 2, 604.0), ("anywhere_float", 4, 255.9), ("anywhere_float", 6, 289.5),
         ("anywhere_float", 8, 257.2), ("anywhere_float", 20, 9.6), ("one_word_float", 2, 1757.0),
         ("one_word_float", 8, 374.5), ("one_word_float", 10, 94.5), ("one_word_float", 20, 10.3),
+        ("neighbors_double", 8, 73.4), ("neighbors_double", 20, 3.4),
+        ("neighbors_long", 20, 2.2),
     ],
 )  # fmt: skip
 def test_atomic_sums_take_their_measured_time_by_the_words_that_they_share(kernel, words, measured_ps) -> None:
     """Picoseconds per lane for 2 to the power of `words` words, all of which L2 holds."""
     with closing(ModelingEngine(find_gpu("h200"), nvcc=False)) as engine:
         engine.sources["add.cu"] = TEXT
-        dtype = np.float32 if kernel.endswith("float") else np.uint32
+        dtypes = {"float": np.float32, "double": np.float64, "long": np.uint64}
+        dtype = dtypes.get(kernel.rpartition("_")[2], np.uint32)
         sums = engine.upload(np.zeros(1 << words, dtype))
         mask = np.uint32((1 << words) - 1)
         engine.launch(engine.build("add.cu").kernel(kernel), (LANES // 256, 1, 1), (256, 1, 1), sums, mask)
