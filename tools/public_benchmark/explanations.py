@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_ATOMIC_RATES = (
+    "This GPU's rates of atomic sums in L2 are not known. The H200's, by multiprocessors and clock, are probably too "
+    "fast."
+)
 _DIVISIONS = (
     "Each division holds its warp back until its branch is decided, with all loads after it; probably the assembler "
     "loads before. Without that, 14.4 us are modeled for ratt4_kernel."
@@ -38,7 +42,6 @@ _EVERYWHERE: Mapping[str, str] = {
     "modeled are 55.",
     "hexciton-cuda comm_aosoa_constants": _UNROLLED,
     "hexciton-cuda comm_aosoa_constants_direct": _UNROLLED,
-    "hexciton-cuda comm_aosoa_naive_constants": _UNROLLED,
     "hexciton-cuda comm_aosoa_naive_constants_direct": _UNROLLED,
     "hexciton-cuda comm_init": _ROWS,
     "hexciton-cuda comm_refactor": _ROWS,
@@ -57,8 +60,6 @@ _EVERYWHERE: Mapping[str, str] = {
     "from DRAM.",
     "sc-cuda StreamCompaction": "Probably the chain of 3,648 tasks, each of which waits for the sum of the task "
     "before. Blocks are modeled without waiting for each other.",
-    "sheath-cuda scatterParticle": "All float sums are in one array of 404 bytes, which the model updates one "
-    "lane at a time.",
     "simpleSpmv-cuda mv_csr": "Lanes read rows of their own, 32 lines per request: probably a line takes two "
     "cycles of the first cache on this GPU, and in the model one.",
     "simpleSpmv-cuda mv_dense": "Lanes read rows of their own, 32 lines per request: probably a line takes two "
@@ -91,31 +92,23 @@ _ON_AN_RTX_3080: Mapping[str, str] = {
     "skips the division. Measured are 805 MB, with the image read and written; modeled 268.",
     "asmooth-cuda outFilter": "smoothingFilter is too long to run, so Box is zero and each pixel reads one "
     "value: 2 float operations per pixel. Measured are 26, the sums of boxes of 25.",
-    "asmooth-cuda smoothingFilter": "A request of 32 float sums to neighboring words takes at most 0.23 ns, with "
-    "all else in the measured time; the model has 0.52 ns: 0.076 for each of about seven sectors.",
-    "asta-cuda PTTWAC_soa_asta": "A block follows cycles until it finds a finished element. Probably the model "
-    "repeats its latest iterations far too often: 29.5 GB of DRAM, 0.13 GB measured, for an array of 28 MB.",
     "atomicCAS-cuda atomicAddDerived": "A thread repeats its exchange until no other thread has changed the word. "
     "By its instructions, a measured thread does so thousands of times, against all threads of the GPU; sampled "
     "blocks repeat only against each other, and the model has 880 exchanges per thread.",
     "atomicCAS-cuda atomicMaxDerived": "A thread repeats its exchange until the word is larger. Probably blocks that "
     "start later find the word raised less often than in the model: it has 0.8 exchanges per thread, and threads "
     "of an H200 have 2.2 to 3.2.",
+    "atomicCost-cuda wiAtomicOnGlobalMem": _ATOMIC_RATES,
+    "atomicPerf-cuda BlockRangeAtomicOnGlobalMem": _ATOMIC_RATES,
+    "atomicPerf-cuda WarpRangeAtomicOnGlobalMem": _ATOMIC_RATES,
     "attention-cuda kernel1": "Lanes read rows of their own, 32 lines per request: a line takes 2.7 cycles of "
     "the first cache, in the model one. The rows of 32 warps fill it; DRAM transfers 787 MB, modeled 539.",
-    "bh-cuda TreeBuildingKernel": "The work fits (51,600 new cells modeled, about 49,000 made; 12% fewer float "
-    "operations). Probably threads wait at cells that other blocks lock, and at the counter that numbers "
-    "cells.",
-    "ccs-cuda compute_bicluster": "A step of its loops takes 195 cycles, modeled 389. Probably blocks are not "
-    "followed to their end: 0.6 million float operations are modeled, of 16.2 million.",
     "cmembench-cuda benchmark_constant": "The assembler moves the loop into the branch of the only thread that "
     "stores its sum, and starts of blocks remain.",
     "concurrentKernels-cuda clock_block": "One thread: an iteration of the loop with i % 3 takes 41 cycles "
     "measured and 27 modeled, with 17 instructions, for a reason that is not known.",
     "contract-cuda contraction": "A load takes 3.5 cycles of a multiprocessor, modeled 2: probably its 12 words "
     "lie in 1.3 lines, each two cycles. DRAM transfers 31 GB, modeled 0.8, which does not limit it.",
-    "dslash-cuda dslash": "DRAM transfers 2.93 GB, and 1.53 modeled: probably L1 and L2 evict sectors of the "
-    "matrices, which lanes read 144 B apart, before all their words are read.",
     "dxtc1-cuda compress": "A warp takes 2,889 cycles of a multiprocessor, modeled 1,904, with 288 loads of a "
     "color: probably loads of 64 or 128 bits take more than the two cycles that they have in the model.",
     "entropy-cuda entropy": "The measured code has 27 more operations for each __log2f() than modeled: those of "
@@ -136,13 +129,10 @@ _ON_AN_RTX_3080: Mapping[str, str] = {
     "code.",
     "henry-cuda insertions": "Clang's code computes pow(x, 6) by products: 49 float64 operations per atom. "
     "Modeled is a call of pow(), with 173.",
-    "hexciton-cuda comm_manual_aosoa_constants": "LLVM unrolls all loops in the model and loads each number "
-    "once: 39 us. The measured code has loops as comm_manual_aosoa, which takes 67 us measured and 74 modeled.",
     "hexciton-cuda comm_manual_aosoa_constants_perm": "LLVM unrolls the loops in the model and keeps sums in "
     "registers. The measured code has loops (nvcc: 28 loads, 8 stores for 128 multiply-adds), probably with a "
     "store and a load of each sum per step.",
-    "histogram-cuda histogram_gmem_atomics": "An atomic sum of one lane takes 44 ps of the GPU in the model and "
-    "at most 29 ps measured.",
+    "histogram-cuda histogram_gmem_atomics": _ATOMIC_RATES,
     "hybridsort-cuda bucketprefix": "Probably the assembler issues several loads before the stores of the "
     "running sum: a step takes 166 cycles measured, less than a DRAM latency of 470, and 249 modeled.",
     "hybridsort-cuda bucketsort": "Each element is stored alone at a random place: DRAM transfers 2.0 GB at 211 "
@@ -151,10 +141,6 @@ _ON_AN_RTX_3080: Mapping[str, str] = {
     "other because the arrays may overlap, takes 1,294 cycles in the model and 751 measured.",
     "intrinsics-simd-cuda simd_intrinsics": "The measured code has 730 integer operations per thread; LLVM's "
     "code of the same SIMD intrinsics has 578 instructions in all.",
-    "is-cuda full_verify_gpu_kernel_3": "Many short blocks of 256 threads, a known error: a block with nine "
-    "barriers takes 512 cycles of a multiprocessor, modeled 331.",
-    "is-cuda rank_gpu_kernel_3": "Sums at random words of 33 MB: DRAM transfers 60 bytes for each, modeled 44, "
-    "as L2 holds fewer words than assumed. It does so at 240 GB/s, modeled 310.",
     "lci-cuda RHS_f": "Lanes load constants at different places, eight times per iteration: 5 cycles each in "
     "the model, probably 200 on the GPU, which reads one place after the other.",
     "match-cuda Match2": "A product takes 17.3 cycles of shared memory in the model and 9.5 measured. Probably "
@@ -173,24 +159,26 @@ _ON_AN_RTX_3080: Mapping[str, str] = {
     "perplexity-cuda sigmas_kernel": "An element's two steps take 2,170 cycles in the model, 850 measured. "
     "Probably the assembler loads several elements before it stores; modeled is each load after the store "
     "before it.",
-    "popcount-cuda pc5": "Each thread fills four tables in local memory, 1 KB of stores, as in nvcc's code. "
-    "Clang's code has no such stores: its DRAM bytes, 201 MB, are those of the data.",
     "quicksort-cuda gqsort_kernel": "DRAM transfers twice the modeled bytes, 157 and 76 MB, at the same rate in "
     "bytes. Probably L2 evicts sectors before threads have filled them, word by word.",
     "radixsort-cuda reorderDataKeysOnlyK": "Neighboring blocks complete each other's sectors in L2. The model "
     "stores 1.42 times the sectors to DRAM, and counts each as 1.6.",
     "randomAccess-cuda update": "One block updates random words: its multiprocessor takes 1.41 ns (2.0 cycles) "
-    "for each atomic operation. The model has 0.21 ns; its 0.076 ns per sector is the rate of the whole GPU.",
+    "for each atomic operation. The model has 0.24 ns, by the rate of single sectors in DRAM for the whole GPU.",
     "recursiveGaussian-cuda Transpose": "Rows of 4,320 bytes: each second row's 64 bytes of a block end in half "
     "a pair, which the next block completes in L2. The model reads and writes half of all sectors in excess, "
     "and scattered.",
+    "s3d-cuda ratt2_kernel": _DIVISIONS,
+    "s3d-cuda ratt3_kernel": _DIVISIONS,
     "s3d-cuda ratt4_kernel": _DIVISIONS,
     "s3d-cuda ratt5_kernel": _DIVISIONS,
     "s3d-cuda ratt6_kernel": _DIVISIONS,
+    "s3d-cuda ratt7_kernel": _DIVISIONS,
+    "s3d-cuda ratt8_kernel": _DIVISIONS,
+    "s3d-cuda ratt9_kernel": _DIVISIONS,
     "segsort-cuda kern_copy": "DRAM transfers 138 MB, modeled 55. Half of the blocks copy nothing: the model "
     "extrapolates the distinct sectors from one block and its neighbor, though its L2 traffic, 137 MB, is "
     "right.",
-    "simpleMultiDevice-cuda reduceKernel": "nvcc unrolls the loop four times, as modeled; clang's code does not.",
     "sph-cuda updatePressures": "Float64 alone takes 9.1 ms, as measured. The model adds 6.2 ms: divisions, "
     "roots and pow() hold warps back, and each scheduler has a fixed quarter of the unit, which warps of all "
     "share.",

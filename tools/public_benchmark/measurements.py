@@ -12,9 +12,8 @@ GPUFLOPBENCH = "https://github.com/Scientific-Computing-Lab/gpuFLOPBench"
 _BY_OTHERS = f"""\
 [gpuFLOPBench]({GPUFLOPBENCH}) measured these launches, of its copies
 of the programs, built by clang, with Nsight Compute, which locks the GPU to its base clock, 1.44 GHz, and empties the
-caches. The same copies are modeled, as clang unrolls loops; later versions of some programs do other work. The times
-exclude the gaps between
-kernels: an empty kernel takes 1.7 us, to which the model's launch time was set."""
+caches. The same copies are modeled, with clang's unrolling of loops; later versions of some programs do other work. The
+times exclude the gaps between kernels: an empty kernel takes 1.7 us, to which the model's launch time was set."""
 _BY_US = f"""\
 We measured these launches with `python -m tools.public_benchmark.measure`: the programs and arguments of
 [gpuFLOPBench]({GPUFLOPBENCH}), built by nvcc, with Nsight
