@@ -255,7 +255,7 @@ class LaunchModel:
         if issued is not None and not _LEAST_ISSUED <= issued / max(counts["slots"], 1.0) <= _MOST_ISSUED:
             issued = None  # no preserved instruction tells how often a loop is executed
         if issued is not None:
-            # Float instructions and memory accesses are preserved; those with integers are combined, or more.
+            # Float instructions and memory accesses are preserved; the assembler combines or adds integer instructions.
             surplus = (issued - counts["slots"]) / max(counts["integers"], 1.0)
             factor = min(max(1 + surplus, _LEAST_INTEGERS), _MOST_INTEGERS)
             sample = replace(sample, code=sample.code.scale_integers(factor))

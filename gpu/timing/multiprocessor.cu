@@ -61,7 +61,8 @@
 
 // The warps of a block start one after the other.
 #define WARP_START 2.0
-// Multiprocessors start together and drift apart: by how much, at most, one gets data before its share of DRAM's rate.
+// Multiprocessors start together and drift apart, so that a burst of one may exceed its share of DRAM's rate: the cycles
+// by which data comes earlier, per cycle since the start, and at most.
 #define DRIFT 0.5
 #define MOST_DRIFT 800.0
 #define GOLDEN_RATIO 0.6180339887498949
