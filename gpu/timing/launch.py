@@ -249,17 +249,17 @@ class LaunchModel:
         counted_path, blocks, scale = path, sample.resident_blocks, total / sample.resident_blocks
         if sample.grid_path is not None:
             counted_path, blocks, scale = sample.grid_path, len(sample.grid_path.blocks), sample.blocks_per_sample
-        counts = self._count_path(sample.code, counted_path, blocks * shape.warps, scale)
+        slots, integers = self._count_slots(counted_path, blocks * shape.warps, scale)
         lines = self._count_executed_lines(counted_path, blocks * shape.warps, scale)
         issued = sass.estimate_issued_instructions(self._instructions, lines, float(total * shape.warps))
-        if issued is not None and not _LEAST_ISSUED <= issued / max(counts["slots"], 1.0) <= _MOST_ISSUED:
+        if issued is not None and not _LEAST_ISSUED <= issued / max(slots, 1.0) <= _MOST_ISSUED:
             issued = None  # no preserved instruction tells how often a loop is executed
         if issued is not None:
             # Float instructions and memory accesses are preserved; the assembler combines or adds integer instructions.
-            surplus = (issued - counts["slots"]) / max(counts["integers"], 1.0)
+            surplus = (issued - slots) / max(integers, 1.0)
             factor = min(max(1 + surplus, _LEAST_INTEGERS), _MOST_INTEGERS)
             sample = replace(sample, code=sample.code.scale_integers(factor))
-            counts = self._count_path(sample.code, counted_path, blocks * shape.warps, scale)
+        counts = self._count_path(sample.code, counted_path, blocks * shape.warps, scale)
         breakdown = self._compute_breakdown(sample, counts)
         visited = {visit.block for visit, _ in caches.iterate_visits(path.steps)}
         code_slots = sum(float(self._code.slots_of_block[block]) for block in visited)
@@ -353,18 +353,25 @@ class LaunchModel:
                 return True
         return False
 
+    def _count_slots(self, path: SampledPath, warps: int, scale: float) -> tuple[float, float]:
+        """Return the issue slots of a path, and those of integer instructions."""
+        slots = integers = 0.0
+        for visit, times in caches.iterate_visits(path.steps):
+            executions = int(np.count_nonzero(visit.lanes[:warps])) * times * scale
+            slots += executions * float(self._code.slots_of_block[visit.block])
+            integers += executions * float(self._code.integer_slots_of_block[visit.block])
+        return slots, integers
+
     def _count_path(
         self, code: multiprocessor.MachineCode, path: SampledPath, warps: int, scale: float
     ) -> dict[str, float]:
-        names = ("slots", "integers", "requests", "passes", "conflicts", "first cache", "atomics")
-        counts = dict.fromkeys(names, 0.0)
+        counts = dict.fromkeys(("slots", "requests", "passes", "conflicts", "first cache", "atomics"), 0.0)
         least = multiprocessor.minimum_passes(self._gpu)
         operations = np.zeros(2)
         pipes = np.zeros(len(PIPES))
         for visit, times in caches.iterate_visits(path.steps):
             executions = int(np.count_nonzero(visit.lanes[:warps])) * times * scale
             counts["slots"] += executions * float(code.slots_of_block[visit.block])
-            counts["integers"] += executions * float(code.integer_slots_of_block[visit.block])
             operations += self._operations[visit.block] * float(visit.lanes[:warps].sum(dtype=np.int64)) * times * scale
             for index, lanes in visit.guarded_lanes:
                 guarded = count_thread_operations([self._kernel.blocks[visit.block].instructions[index]])

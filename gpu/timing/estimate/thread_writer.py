@@ -343,9 +343,7 @@ class ThreadWriter(ValueWriter):
     def _copy_constants(self, target: str, data: bytes, alignment: int) -> None:
         """Copy from constant memory as clang does: LLVM reads the constants where an array is only read."""
         name = f"@constants.{len(self._globals)}"
-        content = "".join(f"\\{byte:02X}" for byte in data)
-        head = f"{name} = private unnamed_addr addrspace(4) constant"
-        self._globals[name] = f'{head} [{len(data)} x i8] c"{content}", align {_ALIGNMENT}'
+        self._globals[name] = f"{name} = private unnamed_addr addrspace(4) constant {_format_bytes(data)}"
         self._asm.declare("void @llvm.memcpy.p0.p4.i64(ptr, ptr addrspace(4), i64, i1)")
         self._asm.emit(
             f"call void @llvm.memcpy.p0.p4.i64(ptr align {alignment} {target}, "
@@ -367,9 +365,8 @@ class ThreadWriter(ValueWriter):
         space, data = self._module_variables[name]
         number = 4 if space == "constant" else 1
         if name not in self._globals:
-            content = "".join(f"\\{byte:02X}" for byte in data.tobytes())
             head = f'@"{name}" = addrspace({number}) externally_initialized global'
-            self._globals[name] = f'{head} [{data.size} x i8] c"{content}", align 16'
+            self._globals[name] = f"{head} {_format_bytes(data.tobytes())}"
         return self._asm.value(f'addrspacecast ptr addrspace({number}) @"{name}" to ptr')
 
     # Expressions.
@@ -812,6 +809,12 @@ def _evaluate_constant(expression: ir.Expression) -> Any:
         case ir.Unary(_, "-", operand) if (value := _evaluate_constant(operand)) is not None:
             return -value
     return None
+
+
+def _format_bytes(data: bytes) -> str:
+    """Return the type, value and alignment of a global variable."""
+    content = "".join(f"\\{byte:02X}" for byte in data)
+    return f'[{len(data)} x i8] c"{content}", align {_ALIGNMENT}'
 
 
 def _evaluate_memory(size: int, values: Sequence[tuple[int, ir.Expression]]) -> bytes | None:
