@@ -204,7 +204,8 @@ def _explain_misses(launches: Sequence[ComparedLaunch], measurement: Measurement
         f"Mechanisms of {len(reasons)} kernels: {counts['code']} from their code, {counts['rule']} by a rule from the "
         f"measured figures, {counts['unknown']} unknown. Of {counts['resource']} others the figures show only the "
         f"resource. The rules also apply to {ruled} of the {len(usual)} launches without a miss. "
-        'Reasons with "probably" are not proven.'
+        'Reasons with "probably" are not proven. Figures of the model in reasons from the code may be of earlier '
+        "states."
     )
     lines = [f"- {_shorten(kernel)}: {reason}" for kernel, (_, reason) in reasons.items() if reason]
     wrapped = [each for line in lines for each in textwrap.wrap(line, 120, subsequent_indent="  ")]
